@@ -1,0 +1,10 @@
+module framerun.dev/services/interaction
+
+go 1.27.3
+
+require framerun.dev/pkg v0.0.0
+
+replace (
+	framerun.dev/migrations => ../../migrations
+	framerun.dev/pkg => ../../pkg
+)

@@ -1,0 +1,25 @@
+// Package lifecycle is the heart of the suite: it decides what may happen to a generation run, and nothing else.
+//
+// A run begins when a designer asks for it and ends in exactly one of four ways. In between it waits for a worker or, once,
+// for the designer. This is the whole life of a wf2des run (both edges):
+//
+//	                      ┌───────── cancel ─────────▶ cancelled
+//	                      │ (from any open state)
+//	create ──▶ parsing ──▶ awaiting_confirm ──confirm──▶ assembling ──complete──▶ completed
+//	             │  parsed        │                          │
+//	             │                └──reject──▶ rejected      │
+//	             └──── fail (from any open state) ───────────┴──▶ failed
+//
+// With auto-confirm nobody is asked: parsed leads straight to assembling, and complete is allowed from parsing too.
+// A code2wf run is simpler: create ──▶ processing, then complete or fail.
+// A completed run can be placed, rated (wf2des) and, like every ended run, deleted; none of these changes its state.
+//
+// The lines are data, in Transitions. Decide reads them and turns a Command into a Decision: the row as it shall be, a line
+// for the timeline and perhaps a job. Two rules of the seeds stand beside the table:
+//
+//   - attempt is the fence. A worker's word of an older attempt is a no-op.
+//   - the first ending wins. A worker that comes too late is told so and nothing changes; a person is refused and told the state.
+//
+// The package is pure: standard library only, no clock, no context, no I/O, no JSON. Who stores a decision is pkg/store;
+// who carries the job is pkg/relay.
+package lifecycle

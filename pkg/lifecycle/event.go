@@ -1,0 +1,77 @@
+package lifecycle
+
+import "time"
+
+// Outcome says what became of a command.
+type Outcome string
+
+const (
+	// Applied: this call made the step. Of each step exactly one call is told so.
+	Applied Outcome = "applied"
+	// Duplicate: a worker told again what is already so.
+	Duplicate Outcome = "duplicate"
+	// Superseded: the word is of an older attempt.
+	Superseded Outcome = "superseded"
+	// AlreadyTerminal: the run has ended otherwise; the first ending wins.
+	AlreadyTerminal Outcome = "already_terminal"
+	// Unchanged: a person decided again what is already decided. Not written to the timeline.
+	Unchanged Outcome = "unchanged"
+)
+
+// What names an event, in the past tense.
+type What string
+
+const (
+	WasCreated   What = "created"
+	WasParsed    What = "parsed"
+	WasConfirmed What = "confirmed"
+	WasRejected  What = "rejected"
+	WasCompleted What = "completed"
+	WasFailed    What = "failed"
+	WasCancelled What = "cancelled"
+	WasPlaced    What = "placed"
+	WasRated     What = "rated"
+	WasDeleted   What = "deleted"
+	WasRequeued  What = "requeued"
+)
+
+var happened = map[Verb]What{
+	Create: WasCreated, Parsed: WasParsed, Confirm: WasConfirmed, Reject: WasRejected, Complete: WasCompleted, Fail: WasFailed,
+	Cancel: WasCancelled, Place: WasPlaced, Rate: WasRated, Delete: WasDeleted, Requeue: WasRequeued,
+}
+
+// Event is one line of a run's timeline. Applied events replay to the row; the others are worker words that came too late:
+// they changed nothing and are kept so that nobody has to guess.
+type Event struct {
+	Run     Ref
+	Seq     int // 1, 2, 3 … per run, without a gap; given by the store
+	What    What
+	Outcome Outcome // Applied, Duplicate, Superseded or AlreadyTerminal
+	By      Actor
+	From    State
+	To      State     // equals From when nothing changed
+	Attempt int       // the attempt that the command spoke of
+	Version time.Time // the row's UpdatedAt after this event
+	At      time.Time // when it was stored, by PostgreSQL's clock
+	Data    EventData
+
+	Traceparent string
+}
+
+// EventData is what the command brought along; nil where it brought nothing.
+type EventData struct {
+	ResultURL    *string
+	ErrorMessage *string
+	FlagCount    *int
+	Score        *Score
+	ScoreVersion *string
+	Feedback     *FeedbackStatus
+}
+
+// Job is what is sent to a worker: one stage of one attempt of a run.
+type Job struct {
+	Run         Run
+	Stage       Stage
+	Attempt     int
+	Traceparent string
+}

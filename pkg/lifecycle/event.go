@@ -75,3 +75,9 @@ type Job struct {
 	Attempt     int
 	Traceparent string
 }
+
+// Announcement is an applied event on its way to the public feed, with the tenant that it belongs to.
+type Announcement struct {
+	Event  Event
+	Tenant Tenant
+}

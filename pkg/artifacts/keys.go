@@ -1,0 +1,45 @@
+// Package artifacts knows where a run's results lie in S3, and makes the links by which a plugin fetches them.
+package artifacts
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"framerun.dev/pkg/lifecycle"
+)
+
+// MaxKey is the length of a result key in code points (seed: result_url varchar(500)).
+const MaxKey = 500
+
+// RunPrefix is the S3 prefix that belongs to run alone.
+func RunPrefix(run lifecycle.Run) string {
+	return fmt.Sprintf("%s/%d/%d/%s/", run.Kind, run.OrganizationID, run.ProjectID, run.ID)
+}
+
+// Prefix is the S3 prefix where the artifacts of one attempt belong.
+func Prefix(run lifecycle.Run, attempt int) string {
+	return fmt.Sprintf("%s%d/", RunPrefix(run), attempt)
+}
+
+// CheckKey says whether a worker may name key as run's result or failure artifact: an S3 key under the run's own prefix, so that no
+// result of another run or tenant can ever be linked. Error: *lifecycle.InvalidError on /result_url.
+func CheckKey(run lifecycle.Run, key string) error {
+	prefix := RunPrefix(run)
+	switch {
+	case utf8.RuneCountInString(key) > MaxKey:
+		return refuse("has more than %d characters", MaxKey)
+	case !strings.HasPrefix(key, prefix) || key == prefix:
+		return refuse("must be an S3 key under %s", prefix)
+	case strings.Contains(key, ".."), strings.Contains(key, "//"), strings.Contains(key, `\`):
+		return refuse("must not contain \"..\", \"//\" or a backslash")
+	case strings.ContainsFunc(key, unicode.IsControl):
+		return refuse("must not contain control characters")
+	}
+	return nil
+}
+
+func refuse(format string, args ...any) error {
+	return &lifecycle.InvalidError{Field: "/result_url", Reason: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,123 @@
+package events
+
+import (
+	"encoding/json/v2"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"framerun.dev/pkg/lifecycle"
+	"github.com/nats-io/nats.go"
+)
+
+// Bus tells and hears hints. Telling never blocks and never fails the caller: a hint that is lost costs a second, not a result.
+type Bus struct {
+	conn *nats.Conn
+	log  *slog.Logger
+}
+
+// Connect returns a bus for the NATS servers at url. A server that is down now is tried again for ever in the background.
+func Connect(url, service string, log *slog.Logger) (*Bus, error) {
+	conn, err := nats.Connect(url, nats.Name("framerun-"+service),
+		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
+		nats.ReconnectBufSize(1<<20), nats.Timeout(2*time.Second), nats.PingInterval(5*time.Second),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				log.Warn("NATS connection lost; hints are lost until it is back", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { log.Info("NATS connection is back") }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("NATS", "error", err) }))
+	if err != nil {
+		return nil, fmt.Errorf("events: connect to NATS: %w", err)
+	}
+	return &Bus{conn, log}, nil
+}
+
+// Close flushes what was told and hangs up.
+func (b *Bus) Close() {
+	if b.conn.IsConnected() {
+		b.conn.FlushTimeout(time.Second)
+	}
+	b.conn.Close()
+}
+
+// Check is for readiness: an error while the bus is not connected.
+func (b *Bus) Check() error {
+	if !b.conn.IsConnected() {
+		return fmt.Errorf("NATS is %s", b.conn.Status())
+	}
+	return nil
+}
+
+// TellChanged asks query to look at the run again.
+func (b *Bus) TellChanged(run lifecycle.Ref) { b.publish(Changed(run), nil) }
+
+// TellWake says that the outbox holds something new.
+func (b *Bus) TellWake() { b.publish(OutboxWake, nil) }
+
+// TellStranded says that a job was set aside.
+func (b *Bus) TellStranded() { b.publish(Stranded, nil) }
+
+// Told is what every writer says after a commit: the run changed, and the outbox has something to carry.
+func (b *Bus) Told(run lifecycle.Ref) {
+	b.TellChanged(run)
+	b.TellWake()
+}
+
+// Progress is a worker's latest word on how far it is. It is nowhere stored, and means nothing once the run has moved on.
+type Progress struct {
+	Version time.Time `json:"version"` // the row's UpdatedAt that it belongs to
+	At      time.Time `json:"at"`
+	Percent *float64  `json:"percent,omitzero"` // 0..100
+	Message string    `json:"message,omitzero"` // fit for the client
+}
+
+// TellProgress passes a worker's progress on.
+func (b *Bus) TellProgress(run lifecycle.Ref, p Progress) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		b.log.Warn("progress not told", "error", err)
+		return
+	}
+	b.publish(Progressed(run), body)
+}
+
+// HearWake returns a channel that holds one token whenever subject (OutboxWake or Stranded) was told since the last look.
+func (b *Bus) HearWake(subject string) (<-chan struct{}, error) {
+	wake := make(chan struct{}, 1)
+	_, err := b.conn.Subscribe(subject, func(*nats.Msg) {
+		select {
+		case wake <- struct{}{}:
+		default: // the one token says it all
+		}
+	})
+	return wake, err
+}
+
+// HearChanged calls heard for each hint that a run changed. heard must not block.
+func (b *Bus) HearChanged(heard func(lifecycle.Ref)) error {
+	_, err := b.conn.Subscribe(changed+">", func(m *nats.Msg) {
+		if run, ok := refOf(m.Subject, changed); ok {
+			heard(run)
+		}
+	})
+	return err
+}
+
+// HearProgress calls heard for each progress report that can be read. heard must not block.
+func (b *Bus) HearProgress(heard func(lifecycle.Ref, Progress)) error {
+	_, err := b.conn.Subscribe(progress+">", func(m *nats.Msg) {
+		var p Progress
+		if run, ok := refOf(m.Subject, progress); ok && json.Unmarshal(m.Data, &p) == nil {
+			heard(run, p)
+		}
+	})
+	return err
+}
+
+func (b *Bus) publish(subject string, body []byte) {
+	if err := b.conn.Publish(subject, body); err != nil {
+		b.log.Debug("hint lost", "subject", subject, "error", err)
+	}
+}

@@ -1,0 +1,139 @@
+// Package resource is what a client sees of a run: the JSON that intake, interaction and query all answer with, its version as an
+// ETag, what can be done next and when it is worth asking again.
+package resource
+
+import (
+	"strconv"
+	"time"
+
+	"framerun.dev/pkg/lifecycle"
+)
+
+// run holds the members that both kinds show: the seed's columns in camelCase but for the delete audit, and what follows from them.
+type run struct {
+	Kind            lifecycle.Kind    `json:"kind"`
+	ID              string            `json:"id"`
+	OrganizationID  int64             `json:"organizationId"`
+	ProjectID       int64             `json:"projectId"`
+	FigmaFileKey    string            `json:"figmaFileKey"`
+	ScreenID        string            `json:"screenId"`
+	PlacementTarget *string           `json:"placementTarget"`
+	Status          lifecycle.Status  `json:"status"`
+	Attempt         int               `json:"attempt"`
+	FlagCount       *int              `json:"flagCount"`
+	ResultURL       *string           `json:"resultUrl"` // S3 key; links.result leads to a link that can be fetched
+	ErrorMessage    *string           `json:"errorMessage"`
+	MaterializedAt  *string           `json:"materializedAt"`
+	CreatedAt       string            `json:"createdAt"`
+	UpdatedAt       string            `json:"updatedAt"`
+	CreatedBy       string            `json:"createdBy"`
+	UpdatedBy       string            `json:"updatedBy"`
+	Done            bool              `json:"done"`
+	NextActions     []lifecycle.Verb  `json:"nextActions"`
+	Links           map[string]string `json:"links"`
+	Progress        *Progress         `json:"progress,omitzero"`
+}
+
+// wf2des is a run of the wf2des table.
+type wf2des struct {
+	run
+	WF2DesID       string                    `json:"wf2desId"`
+	WFNodeID       string                    `json:"wfNodeId"`
+	Edge           lifecycle.Edge            `json:"edge"`
+	Prompt         *string                   `json:"prompt"`
+	AutoConfirm    lifecycle.When            `json:"autoConfirm"`
+	TriggerSurface lifecycle.Surface         `json:"triggerSurface"`
+	Phase          *lifecycle.Phase          `json:"phase"`
+	FeedbackStatus *lifecycle.FeedbackStatus `json:"feedbackStatus"`
+	Score          *float64                  `json:"score"`
+	ScoreVersion   *string                   `json:"scoreVersion"`
+}
+
+// code2wf is a run of the code2wf table, which has no phase, feedback or score.
+type code2wf struct {
+	run
+	Code2WFID    string `json:"code2wfId"`
+	PageImportID string `json:"pageImportId"`
+}
+
+// Progress is a worker's latest word on an open run.
+type Progress struct {
+	Percent *float64 `json:"percent"` // 0..100
+	Message *string  `json:"message"`
+	At      string   `json:"at"`
+}
+
+// Of shows r. Progress is nil where none is known.
+func Of(r lifecycle.Run, progress *Progress) any {
+	shared := run{
+		Kind: r.Kind, ID: r.ID, OrganizationID: r.OrganizationID, ProjectID: r.ProjectID,
+		FigmaFileKey: r.FigmaFileKey, ScreenID: r.ScreenID, PlacementTarget: r.PlacementTarget,
+		Status: r.State.Status(), Attempt: r.Attempt, FlagCount: r.FlagCount, ResultURL: r.ResultURL, ErrorMessage: r.ErrorMessage,
+		CreatedAt: Time(r.CreatedAt), UpdatedAt: Time(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
+		Done: r.Ended(), NextActions: r.NextActions(), Links: links(r), Progress: progress,
+	}
+	if r.MaterializedAt != nil {
+		shared.MaterializedAt = new(Time(*r.MaterializedAt))
+	}
+	if r.Kind == lifecycle.Code2WF {
+		return code2wf{run: shared, Code2WFID: r.ID, PageImportID: r.PageImportID}
+	}
+	out := wf2des{
+		run: shared, WF2DesID: r.ID, WFNodeID: r.WFNodeID, Edge: r.Edge, Prompt: r.Prompt,
+		AutoConfirm: lifecycle.IfNormal, TriggerSurface: r.TriggerSurface, FeedbackStatus: r.Feedback, ScoreVersion: r.ScoreVersion,
+	}
+	if r.AutoConfirm {
+		out.AutoConfirm = lifecycle.IfAutoConfirm
+	}
+	if phase := r.State.Phase(); phase != "" {
+		out.Phase = &phase
+	}
+	if r.Score != nil {
+		out.Score = new(r.Score.Float())
+	}
+	return out
+}
+
+// Path is where a run is found, without origin.
+func Path(r lifecycle.Run) string {
+	return "/v1/projects/" + strconv.FormatInt(r.ProjectID, 10) + "/" + string(r.Kind) + "/" + r.ID
+}
+
+// paths are the verbs whose route is not called like them; DELETE goes to the run itself.
+var paths = map[lifecycle.Verb]string{
+	lifecycle.Confirm: "/confirm", lifecycle.Reject: "/confirm", lifecycle.Cancel: "/cancel",
+	lifecycle.Place: "/placement", lifecycle.Rate: "/feedback", lifecycle.Delete: "",
+}
+
+// links lead on from the run: to what can be read, and to what can be done now.
+func links(r lifecycle.Run) map[string]string {
+	self := Path(r)
+	all := map[string]string{"self": self, "timeline": self + "/timeline"}
+	if r.ResultURL != nil {
+		all["result"] = self + "/result"
+	}
+	for _, verb := range r.NextActions() {
+		all[string(verb)] = self + paths[verb]
+	}
+	return all
+}
+
+// Time writes t as the API does: RFC 3339, UTC, always with microseconds.
+func Time(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// ETag is the run's version as a strong entity tag, the same for every caller. Later versions of one run sort later.
+func ETag(r lifecycle.Run) string {
+	return `"` + r.ID + "." + strconv.FormatInt(r.UpdatedAt.UnixMicro(), 10) + `"`
+}
+
+// RetryAfter is how many seconds a poller should wait before it asks again about an open run; 0 for an ended one.
+// A designer takes longer than a worker.
+func RetryAfter(r lifecycle.Run) int {
+	switch {
+	case r.Ended():
+		return 0
+	case r.State == lifecycle.AwaitingConfirm:
+		return 5
+	}
+	return 2
+}

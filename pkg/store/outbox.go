@@ -1,0 +1,202 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"framerun.dev/pkg/lifecycle"
+	"github.com/lib/pq"
+)
+
+// Parcel is an outbox entry under a lease: until the lease runs out nobody else is given it. Tries counts the leases and is the
+// fence between two relays: one that slept through its lease no longer settles anything.
+type Parcel[T any] struct {
+	ID    int64
+	Tries int
+	Load  T
+}
+
+// ClaimJobs leases up to limit jobs that are due, oldest first and per run in order. Jobs that nobody wants any more (the run
+// ended or moved to another attempt before they left) are marked skipped and not returned.
+func (s *Store) ClaimJobs(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
+	claimed, err := s.claim(ctx, "jobs", limit, lease)
+	if err != nil || len(claimed) == 0 {
+		return nil, err
+	}
+	byID, err := s.runsOf(ctx, claimed)
+	if err != nil {
+		return nil, err
+	}
+	var parcels []Parcel[lifecycle.Job]
+	var unwanted []int64
+	for _, c := range claimed {
+		run, ok := byID[c.RunID]
+		if !ok || run.Ended() || run.Attempt != c.Attempt {
+			unwanted = append(unwanted, c.ID)
+			continue
+		}
+		job := lifecycle.Job{Run: run, Stage: lifecycle.Stage(text(c.Stage)), Attempt: c.Attempt, Traceparent: text(c.Traceparent)}
+		parcels = append(parcels, Parcel[lifecycle.Job]{c.ID, c.Tries, job})
+	}
+	return parcels, s.skip(ctx, unwanted)
+}
+
+// ClaimEvents leases up to limit public events that are due, oldest first and per run in order.
+func (s *Store) ClaimEvents(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Announcement], error) {
+	claimed, err := s.claim(ctx, "events", limit, lease)
+	if err != nil || len(claimed) == 0 {
+		return nil, err
+	}
+	ids := make([]int64, len(claimed))
+	for i, c := range claimed {
+		ids[i] = c.ID
+	}
+	var lines []struct {
+		line
+		ID             int64 `db:"id"`
+		Tries          int   `db:"tries"`
+		OrganizationID int64 `db:"organization_id"`
+		ProjectID      int64 `db:"project_id"`
+	}
+	if err := s.many(ctx, &lines, selectAnnouncements, pq.Array(ids)); err != nil {
+		return nil, failed(ctx, "read claimed events", err)
+	}
+	parcels := make([]Parcel[lifecycle.Announcement], len(lines))
+	for i, l := range lines {
+		event, err := l.event()
+		if err != nil {
+			return nil, err
+		}
+		tenant := lifecycle.Tenant{OrganizationID: l.OrganizationID, ProjectID: l.ProjectID}
+		parcels[i] = Parcel[lifecycle.Announcement]{l.ID, l.Tries, lifecycle.Announcement{Event: event, Tenant: tenant}}
+	}
+	return parcels, nil
+}
+
+const selectAnnouncements = `SELECT ` + lineColumns + `, outbox.id, outbox.tries,
+	coalesce(w.organization_id, c.organization_id) AS organization_id, coalesce(w.project_id, c.project_id) AS project_id
+FROM outbox JOIN run_event USING (kind, run_id, seq)
+LEFT JOIN wf2des w ON kind = 'wf2des' AND w.id = run_id
+LEFT JOIN code2wf c ON kind = 'code2wf' AND c.id = run_id
+WHERE outbox.id = ANY($1) AND coalesce(w.organization_id, c.organization_id) IS NOT NULL ORDER BY outbox.id`
+
+type claimed struct {
+	ID          int64          `db:"id"`
+	Tries       int            `db:"tries"`
+	Kind        lifecycle.Kind `db:"kind"`
+	RunID       string         `db:"run_id"`
+	Attempt     int            `db:"attempt"`
+	Stage       *string        `db:"stage"`
+	Traceparent *string        `db:"traceparent"`
+}
+
+func (s *Store) claim(ctx context.Context, destination string, limit int, lease time.Duration) ([]claimed, error) {
+	var entries []claimed
+	err := s.many(ctx, &entries, claimDue, destination, limit, lease.Milliseconds())
+	return entries, failed(ctx, "claim the outbox", err)
+}
+
+// An entry waits while an older one of the same run and destination is pending, so that a run's messages leave in order.
+// now() rather than clock_timestamp(): it is constant within the statement, so the index can be used.
+const claimDue = `
+WITH due AS (
+	SELECT id FROM outbox
+	WHERE destination = $1 AND state = 'pending' AND due_at <= now() AND NOT EXISTS (
+		SELECT FROM outbox older
+		WHERE older.destination = $1 AND older.state = 'pending' AND older.run_id = outbox.run_id AND older.id < outbox.id)
+	ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
+), leased AS (
+	UPDATE outbox SET due_at = now() + $3 * interval '1 millisecond', tries = tries + 1
+	FROM due WHERE outbox.id = due.id
+	RETURNING outbox.id, tries, kind, run_id, attempt, stage, traceparent
+)
+SELECT id, tries, kind, run_id, attempt, stage, traceparent FROM leased ORDER BY id`
+
+// runsOf reads the runs that the entries speak of, deleted or not.
+func (s *Store) runsOf(ctx context.Context, entries []claimed) (map[string]lifecycle.Run, error) {
+	ids := map[lifecycle.Kind][]string{}
+	for _, e := range entries {
+		ids[e.Kind] = append(ids[e.Kind], e.RunID)
+	}
+	byID := map[string]lifecycle.Run{}
+	for kind, wanted := range ids {
+		var rows []row
+		err := s.many(ctx, &rows, `SELECT `+columns[kind]+` FROM `+string(kind)+` WHERE id = ANY($1)`, pq.Array(wanted))
+		if err != nil {
+			return nil, failed(ctx, "read the runs of jobs", err)
+		}
+		found, err := runs(kind, rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range found {
+			byID[run.ID] = run
+		}
+	}
+	return byID, nil
+}
+
+// Sent forgets entries that have arrived.
+func (s *Store) Sent(ctx context.Context, ids []int64) error {
+	return failed(ctx, "forget sent entries", s.exec(ctx, `DELETE FROM outbox WHERE id = ANY($1)`, pq.Array(ids)))
+}
+
+// Retry gives an entry back, to be due again after wait; the cause is kept for the operator.
+func (s *Store) Retry(ctx context.Context, id int64, tries int, wait time.Duration, cause string) error {
+	return failed(ctx, "put an entry back", s.exec(ctx, `UPDATE outbox SET due_at = now() + $3 * interval '1 millisecond', last_error = $4
+WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, wait.Milliseconds(), cause))
+}
+
+// SetAside takes an entry out of the way that can never be delivered. It stays for the operator; service status fails its run.
+func (s *Store) SetAside(ctx context.Context, id int64, tries int, cause string) error {
+	return failed(ctx, "set an entry aside", s.exec(ctx, `UPDATE outbox SET state = 'set_aside', settled_at = now(), last_error = $3
+WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, cause))
+}
+
+func (s *Store) skip(ctx context.Context, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return failed(ctx, "skip unwanted jobs", s.exec(ctx, `UPDATE outbox SET state = 'skipped', settled_at = now()
+WHERE id = ANY($1) AND state = 'pending'`, pq.Array(ids)))
+}
+
+// StrandedJob is a job that was set aside although its run still waits for it.
+type StrandedJob struct {
+	Run     lifecycle.Ref
+	Attempt int
+}
+
+// StrandedJobs lists up to limit open runs whose job of the current attempt can never be delivered.
+func (s *Store) StrandedJobs(ctx context.Context, limit int) ([]StrandedJob, error) {
+	var entries []claimed
+	err := s.many(ctx, &entries, `
+SELECT o.id, o.kind, o.run_id, o.attempt FROM outbox o
+LEFT JOIN wf2des w ON o.kind = 'wf2des' AND w.id = o.run_id AND w.attempt = o.attempt
+LEFT JOIN code2wf c ON o.kind = 'code2wf' AND c.id = o.run_id AND c.attempt = o.attempt
+WHERE o.destination = 'jobs' AND o.state = 'set_aside' AND coalesce(w.status, c.status) = '0'
+ORDER BY o.settled_at LIMIT $1`, limit)
+	stranded := make([]StrandedJob, len(entries))
+	for i, e := range entries {
+		stranded[i] = StrandedJob{lifecycle.Ref{Kind: e.Kind, ID: e.RunID}, e.Attempt}
+	}
+	return stranded, failed(ctx, "list stranded jobs", err)
+}
+
+// Backlog is what the outbox holds for one destination.
+type Backlog struct {
+	Destination string  `db:"destination"`
+	Pending     int64   `db:"pending"`
+	SetAside    int64   `db:"set_aside"`
+	OldestAge   float64 `db:"oldest_age"` // seconds since the oldest pending entry was written; 0 when there is none
+}
+
+// Backlogs counts the outbox, for metrics.
+func (s *Store) Backlogs(ctx context.Context) ([]Backlog, error) {
+	var b []Backlog
+	err := s.many(ctx, &b, `SELECT destination, count(*) FILTER (WHERE state = 'pending') AS pending,
+	count(*) FILTER (WHERE state = 'set_aside') AS set_aside,
+	coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE state = 'pending')), 0)::float8 AS oldest_age
+FROM outbox WHERE state <> 'skipped' GROUP BY destination ORDER BY destination`)
+	return b, failed(ctx, "count the outbox", err)
+}

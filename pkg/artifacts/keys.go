@@ -14,32 +14,26 @@ import (
 const MaxKey = 500
 
 // RunPrefix is the S3 prefix that belongs to run alone.
-func RunPrefix(run lifecycle.Run) string {
-	return fmt.Sprintf("%s/%d/%d/%s/", run.Kind, run.OrganizationID, run.ProjectID, run.ID)
-}
+func RunPrefix(run lifecycle.Ref) string { return fmt.Sprintf("%s/%s/", run.Kind, run.ID) }
 
 // Prefix is the S3 prefix where the artifacts of one attempt belong.
-func Prefix(run lifecycle.Run, attempt int) string {
+func Prefix(run lifecycle.Ref, attempt int) string {
 	return fmt.Sprintf("%s%d/", RunPrefix(run), attempt)
 }
 
 // CheckKey says whether a worker may name key as run's result or failure artifact: an S3 key under the run's own prefix, so that no
-// result of another run or tenant can ever be linked. Error: *lifecycle.InvalidError on /result_url.
-func CheckKey(run lifecycle.Run, key string) error {
+// result of another run or tenant can ever be linked. It returns what is wrong, or "" if nothing is.
+func CheckKey(run lifecycle.Ref, key string) (wrong string) {
 	prefix := RunPrefix(run)
 	switch {
 	case utf8.RuneCountInString(key) > MaxKey:
-		return refuse("has more than %d characters", MaxKey)
+		return fmt.Sprintf("has more than %d characters", MaxKey)
 	case !strings.HasPrefix(key, prefix) || key == prefix:
-		return refuse("must be an S3 key under %s", prefix)
+		return "must be an S3 key under this run's own prefix, " + prefix
 	case strings.Contains(key, ".."), strings.Contains(key, "//"), strings.Contains(key, `\`):
-		return refuse("must not contain \"..\", \"//\" or a backslash")
+		return `must not contain "..", "//" or a backslash`
 	case strings.ContainsFunc(key, unicode.IsControl):
-		return refuse("must not contain control characters")
+		return "must not contain control characters"
 	}
-	return nil
-}
-
-func refuse(format string, args ...any) error {
-	return &lifecycle.InvalidError{Field: "/result_url", Reason: fmt.Sprintf(format, args...)}
+	return ""
 }

@@ -24,7 +24,7 @@ type Queues struct {
 	Client    *sqs.Client
 	URLs      map[string]string                           // queue URL by "wf2des", "des2wf" and "code2wf"; all may be the same queue
 	StatusURL string                                      // where workers send their webhooks
-	Prefix    func(run lifecycle.Run, attempt int) string // where an attempt's artifacts belong
+	Prefix    func(run lifecycle.Ref, attempt int) string // where an attempt's artifacts belong
 }
 
 // Route is the name of the queue for a run: its edge, or its kind for code2wf.
@@ -72,7 +72,7 @@ func (q *Queues) pack(jobs []lifecycle.Job, errs []error) map[string][][]types.S
 }
 
 func (q *Queues) entry(index int, job lifecycle.Job) (types.SendMessageBatchRequestEntry, int, error) {
-	body, err := message(job, q.Prefix(job.Run, job.Attempt), q.StatusURL).body()
+	body, err := message(job, q.Prefix(job.Run.Ref, job.Attempt), q.StatusURL).body()
 	attributes := map[string]types.MessageAttributeValue{}
 	size := len(body)
 	for name, value := range map[string]string{"kind": string(job.Run.Kind), "stage": string(job.Stage), "traceparent": job.Traceparent} {

@@ -135,11 +135,8 @@ func move(run Run, cmd Command, t Transition, now time.Time) Decision {
 		next.DeletedAt, next.DeletedBy = &now, &next.UpdatedBy
 	case Requeue:
 		next.Attempt++
-		cmd.Attempt = next.Attempt
 	}
-	if cmd.Attempt == 0 { // a person's command speaks of the run as it is
-		cmd.Attempt = run.Attempt
-	}
+	cmd.Attempt = next.Attempt // whoever need not name an attempt speaks of the run as it is
 	return Decision{Outcome: Applied, Next: next, Event: cmd.event(run, next, now, Applied), Job: t.Job}
 }
 

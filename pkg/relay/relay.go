@@ -6,6 +6,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -43,6 +44,8 @@ type Lane[T any] struct {
 	Wake   <-chan struct{} // a hint that something waits; may be nil
 	Log    *slog.Logger
 	Count  func(result string, n int) // result is sent, retried or set_aside; may be nil
+
+	SetAside func() // called after entries were set aside, so that somebody ends what waits for them; may be nil
 }
 
 // Run carries until ctx ends, and finishes the round it is in. It always returns nil: whatever goes wrong is tried again.
@@ -94,7 +97,7 @@ func (l Lane[T]) settle(ctx context.Context, parcels []store.Parcel[T], errs []e
 	defer cancel()
 	var arrived []int64
 	var first error // one line for a destination that is down, not one for each entry
-	retried := 0
+	retried, aside := 0, false
 	for i, p := range parcels {
 		switch err := errs[i]; {
 		case err == nil:
@@ -103,15 +106,19 @@ func (l Lane[T]) settle(ctx context.Context, parcels []store.Parcel[T], errs []e
 			l.Log.Error("message set aside: it can never be delivered", "lane", l.Name, "outbox_id", p.ID, "error", err)
 			l.report(l.Store.SetAside(ctx, p.ID, p.Tries, err.Error()))
 			l.count("set_aside", 1)
+			aside = true
 		default:
 			l.report(l.Store.Retry(ctx, p.ID, p.Tries, wait(p.Tries), err.Error()))
 			retried++
-			first = cmpOr(first, err)
+			first = cmp.Or(first, err)
 		}
 	}
 	if retried > 0 {
 		l.Log.Warn("messages not taken, trying again", "lane", l.Name, "count", retried, "first_error", first)
 		l.count("retried", retried)
+	}
+	if aside && l.SetAside != nil {
+		l.SetAside()
 	}
 	if len(arrived) > 0 {
 		l.report(l.Store.Sent(ctx, arrived))
@@ -135,11 +142,4 @@ func (l Lane[T]) count(result string, n int) {
 	if l.Count != nil {
 		l.Count(result, n)
 	}
-}
-
-func cmpOr(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }

@@ -1,12 +1,13 @@
-// Package resource is what a client sees of a run: the JSON that intake, interaction and query all answer with, its version as an
-// ETag, what can be done next and when it is worth asking again.
+// Package resource is what a client sees of a run: the JSON that intake, interaction and query all answer with, what can be
+// done next and when it is worth asking again.
 package resource
 
 import (
+	"net/http"
 	"strconv"
-	"time"
 
 	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/web"
 )
 
 // run holds the members that both kinds show: the seed's columns in camelCase but for the delete audit, and what follows from them.
@@ -69,11 +70,11 @@ func Of(r lifecycle.Run, progress *Progress) any {
 		Kind: r.Kind, ID: r.ID, OrganizationID: r.OrganizationID, ProjectID: r.ProjectID,
 		FigmaFileKey: r.FigmaFileKey, ScreenID: r.ScreenID, PlacementTarget: r.PlacementTarget,
 		Status: r.State.Status(), Attempt: r.Attempt, FlagCount: r.FlagCount, ResultURL: r.ResultURL, ErrorMessage: r.ErrorMessage,
-		CreatedAt: Time(r.CreatedAt), UpdatedAt: Time(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
+		CreatedAt: web.Timestamp(r.CreatedAt), UpdatedAt: web.Timestamp(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
 		Done: r.Ended(), NextActions: r.NextActions(), Links: links(r), Progress: progress,
 	}
 	if r.MaterializedAt != nil {
-		shared.MaterializedAt = new(Time(*r.MaterializedAt))
+		shared.MaterializedAt = new(web.Timestamp(*r.MaterializedAt))
 	}
 	if r.Kind == lifecycle.Code2WF {
 		return code2wf{run: shared, Code2WFID: r.ID, PageImportID: r.PageImportID}
@@ -94,11 +95,6 @@ func Of(r lifecycle.Run, progress *Progress) any {
 	return out
 }
 
-// Path is where a run is found, without origin.
-func Path(r lifecycle.Run) string {
-	return "/v1/projects/" + strconv.FormatInt(r.ProjectID, 10) + "/" + string(r.Kind) + "/" + r.ID
-}
-
 // paths are the verbs whose route is not called like them; DELETE goes to the run itself.
 var paths = map[lifecycle.Verb]string{
 	lifecycle.Confirm: "/confirm", lifecycle.Reject: "/confirm", lifecycle.Cancel: "/cancel",
@@ -107,7 +103,7 @@ var paths = map[lifecycle.Verb]string{
 
 // links lead on from the run: to what can be read, and to what can be done now.
 func links(r lifecycle.Run) map[string]string {
-	self := Path(r)
+	self := web.RunPath(r)
 	all := map[string]string{"self": self, "timeline": self + "/timeline"}
 	if r.ResultURL != nil {
 		all["result"] = self + "/result"
@@ -116,14 +112,6 @@ func links(r lifecycle.Run) map[string]string {
 		all[string(verb)] = self + paths[verb]
 	}
 	return all
-}
-
-// Time writes t as the API does: RFC 3339, UTC, always with microseconds.
-func Time(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
-
-// ETag is the run's version as a strong entity tag, the same for every caller. Later versions of one run sort later.
-func ETag(r lifecycle.Run) string {
-	return `"` + r.ID + "." + strconv.FormatInt(r.UpdatedAt.UnixMicro(), 10) + `"`
 }
 
 // RetryAfter is how many seconds a poller should wait before it asks again about an open run; 0 for an ended one.
@@ -137,3 +125,15 @@ func RetryAfter(r lifecycle.Run) int {
 	}
 	return 2
 }
+
+// Header is what goes with a run in every answer: its version, and when to ask again.
+func Header(r lifecycle.Run) http.Header {
+	h := http.Header{"Etag": {web.ETag(r.ID, r.UpdatedAt)}, "Cache-Control": {"private, no-cache"}}
+	if seconds := RetryAfter(r); seconds > 0 {
+		h.Set("Retry-After", strconv.Itoa(seconds))
+	}
+	return h
+}
+
+// Reply answers with the run as it is now.
+func Reply(r lifecycle.Run) *web.Reply { return &web.Reply{Header: Header(r), Body: Of(r, nil)} }

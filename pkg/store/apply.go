@@ -24,6 +24,8 @@ type Applied struct {
 // Errors: lifecycle.ErrNotFound, *lifecycle.RefusedError and *lifecycle.InvalidError (nothing changed), lifecycle.ErrUnavailable (nothing
 // changed, worth another try), lifecycle.ErrOutcomeUnknown (the COMMIT broke; asking again converges).
 func (s *Store) Apply(ctx context.Context, cmd lifecycle.Command) (Applied, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
 	if err := s.prepareApply(ctx, cmd.Run.Kind); err != nil {
 		return Applied{}, failed(ctx, "apply", err)
 	}

@@ -1,0 +1,140 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"framerun.dev/pkg/auth"
+	"framerun.dev/pkg/events"
+	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/store"
+	"framerun.dev/pkg/web"
+)
+
+// Main runs a service with the real environment and ends the process: 0 after a clean end, 1 with a sentence on standard error.
+func Main(service string, run func(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error) {
+	if err := run(context.Background(), os.LookupEnv, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", service, err)
+		os.Exit(1)
+	}
+}
+
+// Base is the configuration that all services share.
+type Base struct {
+	Listen      string        // LISTEN: the public port
+	OpsListen   string        // OPS_LISTEN: livez, readyz, metrics
+	DatabaseURL string        // DATABASE_URL
+	Pool        int           // DATABASE_POOL: connections to PostgreSQL
+	NATSURL     string        // NATS_URL
+	LogLevel    slog.Level    // LOG_LEVEL
+	MaxInFlight int           // MAX_IN_FLIGHT: more requests at once are answered 503
+	DrainDelay  time.Duration // DRAIN_DELAY: how long a load balancer needs to hear of readyz
+}
+
+// ReadBase reads Base; problems are kept in e.
+func ReadBase(e *Env) Base {
+	return Base{
+		Listen:      e.Required("LISTEN"),
+		OpsListen:   e.Required("OPS_LISTEN"),
+		DatabaseURL: e.RequiredURL("DATABASE_URL", "postgres", "postgresql"),
+		Pool:        e.Int("DATABASE_POOL", 12, 2, 200),
+		NATSURL:     e.RequiredURL("NATS_URL", "nats", "tls"),
+		LogLevel:    e.Level("LOG_LEVEL", slog.LevelInfo),
+		MaxInFlight: e.Int("MAX_IN_FLIGHT", 512, 1, 1_000_000),
+		DrainDelay:  e.Duration("DRAIN_DELAY", 0),
+	}
+}
+
+// ReadTokens reads which user pool and clients are trusted; problems are kept in e.
+func ReadTokens(e *Env) auth.TokensConfig {
+	c := auth.TokensConfig{
+		Issuer:                e.RequiredURL("COGNITO_ISSUER"),
+		JWKSURL:               e.URL("COGNITO_JWKS_URL", ""),
+		OrganizationClaim:     e.String("ORGANIZATION_CLAIM", ""),
+		DefaultOrganizationID: int64(e.Int("DEFAULT_ORGANIZATION_ID", 1, 1, 1<<31-1)),
+		Clients:               map[string]lifecycle.Surface{},
+	}
+	for client, surface := range e.Map("COGNITO_CLIENTS") {
+		if s := lifecycle.Surface(surface); s == lifecycle.Plugin || s == lifecycle.API {
+			c.Clients[client] = s
+			continue
+		}
+		e.Refuse("COGNITO_CLIENTS", "must name a surface, plugin or api, for each client id, such as 1h57kf5cpq17m0eml12EXAMPLE=plugin")
+	}
+	if len(c.Clients) == 0 {
+		e.Refuse("COGNITO_CLIENTS", "is required: the client ids that may sign in, such as 1h57kf5cpq17m0eml12EXAMPLE=plugin")
+	}
+	return c
+}
+
+// Parts are what all services are made of.
+type Parts struct {
+	Service string
+	Base    Base
+	Log     *slog.Logger
+	Metrics *prometheus.Registry
+	Store   *store.Store
+	Bus     *events.Bus
+}
+
+// Open makes the parts. Servers that are down now are no error: readyz shows them, and they are used as soon as they are there.
+func Open(service string, base Base, out io.Writer) (*Parts, error) {
+	p := &Parts{Service: service, Base: base, Log: NewLogger(out, service, base.LogLevel), Metrics: NewRegistry()}
+	var err error
+	if p.Store, err = store.Open(base.DatabaseURL, store.Options{Pool: base.Pool}); err != nil {
+		return nil, err
+	}
+	if p.Bus, err = events.Connect(base.NATSURL, service, p.Log); err != nil {
+		p.Store.Close()
+		return nil, err
+	}
+	p.Metrics.MustRegister(collectors.NewDBStatsCollector(p.Store.Pool(), "framerun"))
+	return p, nil
+}
+
+// Close gives the parts back.
+func (p *Parts) Close() {
+	p.Bus.Close()
+	p.Store.Close()
+}
+
+// People admits the platform's users by the tokens of the configured pool.
+func (p *Parts) People(ctx context.Context, c auth.TokensConfig) (*auth.People, error) {
+	c.Log = p.Log
+	tokens, err := auth.NewTokens(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &auth.People{Tokens: tokens, Known: p.Store.KnowsUser}, nil
+}
+
+// Serving is what a service adds to its parts.
+type Serving struct {
+	Routes     *web.Router
+	NoCORS     bool    // for routes that no browser may call
+	Checks     []Check // beside PostgreSQL and NATS
+	Background []func(ctx context.Context) error
+}
+
+// Serve answers requests until ctx ends or the process is told to stop. PostgreSQL is critical for every service; NATS is not: without
+// it everything works, only slower.
+func (p *Parts) Serve(ctx context.Context, s Serving) error {
+	checks := append([]Check{
+		{Name: "postgres", Critical: true, Ask: p.Store.Ping},
+		{Name: "nats", Ask: func(context.Context) error { return p.Bus.Check() }},
+	}, s.Checks...)
+	return Run(ctx, Config{
+		Name: p.Service, Listen: p.Base.Listen, OpsListen: p.Base.OpsListen,
+		Handler: web.Wrap(s.Routes, web.Options{
+			Service: p.Service, Logger: p.Log, Metrics: p.Metrics, MaxInFlight: p.Base.MaxInFlight, NoCORS: s.NoCORS,
+		}),
+		Health: NewHealth(checks...), Metrics: p.Metrics, Logger: p.Log, DrainDelay: p.Base.DrainDelay, Background: s.Background,
+	})
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"net/http"
+	"uuid"
+
+	"framerun.dev/pkg/figma"
+	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/web"
+)
+
+// code2wfBody is what a caller may say about a new code2wf run.
+type code2wfBody struct {
+	PageImportID    *string `json:"pageImportId"`
+	FigmaFileKey    *string `json:"figmaFileKey"`
+	ScreenID        *string `json:"screenId"`
+	PlacementTarget *string `json:"placementTarget"`
+}
+
+// createCode2WF answers 201. Every valid request is a new run and a new job (seed: no request deduplication); whether the page
+// import may be used is asked in the insert's own statement.
+func (s *server) createCode2WF(r *http.Request) (*web.Reply, error) {
+	caller, err := web.Admit(r, s.people)
+	if err != nil {
+		return nil, err
+	}
+	body, err := web.Body[code2wfBody](r, web.ClientBody)
+	if err != nil {
+		return nil, err
+	}
+	draft, err := body.draft(caller)
+	if err != nil {
+		return nil, err
+	}
+	return s.create(r, caller, draft)
+}
+
+func (b code2wfBody) draft(caller web.Caller) (lifecycle.Run, error) {
+	var f web.Fields
+	run := lifecycle.Run{
+		Ref:             lifecycle.Ref{Kind: lifecycle.Code2WF, ID: uuid.NewV7().String()},
+		Tenant:          caller.Tenant,
+		PageImportID:    f.Text("/pageImportId", b.PageImportID, true, maxText),
+		FigmaFileKey:    figmaID(&f, "/figmaFileKey", b.FigmaFileKey, figma.FileKey),
+		ScreenID:        f.Text("/screenId", b.ScreenID, true, maxText),
+		PlacementTarget: placementTarget(&f, b.PlacementTarget),
+	}
+	return run, f.Err()
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"framerun.dev/pkg/app"
+	"framerun.dev/pkg/artifacts"
+	"framerun.dev/pkg/jobs"
+)
+
+// workers is how workers are reached. Credentials, region and endpoint are the AWS SDK's own variables.
+type workers struct {
+	urls      map[string]string // SQS_QUEUE_URLS: wf2des=…,des2wf=…,code2wf=…, or SQS_QUEUE_URL for all three
+	statusURL string            // STATUS_URL: where workers send their webhooks
+}
+
+func readWorkers(e *app.Env) workers {
+	w := workers{urls: e.Map("SQS_QUEUE_URLS"), statusURL: e.RequiredURL("STATUS_URL")}
+	routes := []string{"wf2des", "des2wf", "code2wf"}
+	if one := e.URL("SQS_QUEUE_URL", ""); one != "" && w.urls == nil {
+		w.urls = map[string]string{}
+		for _, route := range routes {
+			w.urls[route] = one
+		}
+	}
+	for _, route := range routes {
+		if w.urls[route] == "" {
+			e.Refuse("SQS_QUEUE_URLS", "names no queue for "+route+"; give wf2des=…,des2wf=…,code2wf=…, or one SQS_QUEUE_URL for all")
+		}
+	}
+	for route := range w.urls {
+		if !slices.Contains(routes, route) {
+			e.Refuse("SQS_QUEUE_URLS", "names a queue for something that is not wf2des, des2wf or code2wf")
+		}
+	}
+	return w
+}
+
+func (w workers) queues(ctx context.Context) (*jobs.Queues, error) {
+	aws, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	return &jobs.Queues{Client: sqs.NewFromConfig(aws), URLs: w.urls, StatusURL: w.statusURL, Prefix: artifacts.Prefix}, nil
+}

@@ -1,0 +1,38 @@
+// Command intake takes requests for new runs, and carries the outbox to SQS and to the public feed. It is the only sender to SQS.
+package main
+
+import (
+	"context"
+	"io"
+
+	"framerun.dev/pkg/app"
+)
+
+func main() { app.Main("intake", run) }
+
+func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error {
+	env := app.NewEnv(lookup)
+	base, tokens, workers := app.ReadBase(env), app.ReadTokens(env), readWorkers(env)
+	if err := env.Err(); err != nil {
+		return err
+	}
+	parts, err := app.Open("intake", base, out)
+	if err != nil {
+		return err
+	}
+	defer parts.Close()
+	people, err := parts.People(ctx, tokens)
+	if err != nil {
+		return err
+	}
+	queues, err := workers.queues(ctx)
+	if err != nil {
+		return err
+	}
+	lanes, err := carry(parts, queues)
+	if err != nil {
+		return err
+	}
+	s := &server{store: parts.Store, people: people, told: parts.Bus.Told}
+	return parts.Serve(ctx, app.Serving{Routes: s.routes(), Background: lanes})
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"framerun.dev/pkg/app"
+	"framerun.dev/pkg/events"
+	"framerun.dev/pkg/jobs"
+	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/relay"
+	"framerun.dev/pkg/store"
+)
+
+// carry sets up the two lanes of the outbox: jobs to SQS and events to the public feed. Each is woken by hints, and looks for
+// itself every second.
+func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error, error) {
+	feed, err := parts.Bus.Feed()
+	if err != nil {
+		return nil, err
+	}
+	m := newOutboxMetrics(parts)
+	toWorkers := relay.Lane[lifecycle.Job]{Name: "jobs", Claim: parts.Store.ClaimJobs, Sender: queues,
+		Store: parts.Store, Log: parts.Log, Count: m.count("jobs"), SetAside: parts.Bus.TellStranded}
+	toPlatform := relay.Lane[lifecycle.Announcement]{Name: "events", Claim: parts.Store.ClaimEvents, Sender: feed,
+		Store: parts.Store, Log: parts.Log, Count: m.count("events")}
+	if toWorkers.Wake, err = parts.Bus.HearWake(events.OutboxWake); err != nil {
+		return nil, err
+	}
+	if toPlatform.Wake, err = parts.Bus.HearWake(events.OutboxWake); err != nil {
+		return nil, err
+	}
+	return []func(context.Context) error{toWorkers.Run, toPlatform.Run, m.watch}, nil
+}
+
+// outboxMetrics tells how the outbox does: what was carried, what waits, and for how long.
+type outboxMetrics struct {
+	store   *store.Store
+	carried *prometheus.CounterVec
+	waiting *prometheus.GaugeVec
+	oldest  *prometheus.GaugeVec
+}
+
+func newOutboxMetrics(parts *app.Parts) *outboxMetrics {
+	m := &outboxMetrics{
+		store: parts.Store,
+		carried: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "framerun_outbox_carried_total",
+			Help: "Outbox entries by destination and result (sent, retried, set_aside)."}, []string{"destination", "result"}),
+		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "framerun_outbox_entries",
+			Help: "Outbox entries by destination and state (pending, set_aside)."}, []string{"destination", "state"}),
+		oldest: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "framerun_outbox_oldest_seconds",
+			Help: "Age of the oldest pending outbox entry by destination."}, []string{"destination"}),
+	}
+	parts.Metrics.MustRegister(m.carried, m.waiting, m.oldest)
+	return m
+}
+
+func (m *outboxMetrics) count(destination string) func(string, int) {
+	return func(result string, n int) { m.carried.WithLabelValues(destination, result).Add(float64(n)) }
+}
+
+// watch looks at the outbox now and then until ctx ends. While PostgreSQL is down the gauges stay as they were.
+func (m *outboxMetrics) watch(ctx context.Context) error {
+	for ctx.Err() == nil {
+		backlogs, err := m.store.Backlogs(ctx)
+		if err == nil {
+			m.waiting.Reset()
+			m.oldest.Reset()
+		}
+		for _, b := range backlogs {
+			m.waiting.WithLabelValues(b.Destination, "pending").Set(float64(b.Pending))
+			m.waiting.WithLabelValues(b.Destination, "set_aside").Set(float64(b.SetAside))
+			m.oldest.WithLabelValues(b.Destination).Set(b.OldestAge)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(15 * time.Second):
+		}
+	}
+	return nil
+}

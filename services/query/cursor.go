@@ -1,0 +1,54 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"net/url"
+	"time"
+	"uuid"
+
+	"framerun.dev/pkg/store"
+	"framerun.dev/pkg/web"
+)
+
+// A cursor is the position of the last run shown and a digest of the filters that it was shown under, in base64url. It is no
+// secret and grants nothing: the tenant is always the caller's own.
+const (
+	digestLen = 8
+	cursorLen = digestLen + 8 + 16
+)
+
+// filtersDigest tells whether two requests ask for the same list; the size of the pages does not matter.
+func filtersDigest(query url.Values) []byte {
+	filters := url.Values{}
+	for name, values := range query {
+		if name != "cursor" && name != "limit" {
+			filters[name] = values
+		}
+	}
+	sum := sha256.Sum256([]byte(filters.Encode()))
+	return sum[:digestLen]
+}
+
+func writeCursor(query url.Values, last store.Position) string {
+	id := uuid.MustParse(last.ID)
+	raw := binary.BigEndian.AppendUint64(filtersDigest(query), uint64(last.CreatedAt.UnixMicro()))
+	return base64.RawURLEncoding.EncodeToString(append(raw, id[:]...))
+}
+
+// readCursor returns the zero position where there is no cursor.
+func readCursor(query url.Values) (store.Position, error) {
+	if !query.Has("cursor") {
+		return store.Position{}, nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(query.Get("cursor"))
+	if err != nil || len(raw) != cursorLen {
+		return store.Position{}, &web.MalformedError{Field: "cursor", Reason: "is not a cursor of this list; take nextCursor of an earlier page as it is"}
+	}
+	if string(raw[:digestLen]) != string(filtersDigest(query)) {
+		return store.Position{}, &web.MalformedError{Field: "cursor", Reason: "belongs to other filters; begin again without a cursor"}
+	}
+	micros := int64(binary.BigEndian.Uint64(raw[digestLen:]))
+	return store.Position{CreatedAt: time.UnixMicro(micros).UTC(), ID: uuid.UUID(raw[digestLen+8:]).String()}, nil
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json/v2"
+	"fmt"
+	"net/http"
+	"time"
+
+	"framerun.dev/pkg/app"
+	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/resource"
+	"framerun.dev/pkg/web"
+)
+
+const (
+	heartbeat = 15 * time.Second // a comment now and then, so that nothing between takes the stream for dead
+	patience  = 10 * time.Second // a reader that takes nothing for so long is let go
+)
+
+// stream tells a run's versions and progress as Server-Sent Events until the run has ended, the reader has gone or the service shuts
+// down. Each event is the whole resource, with its version as the event id: a reader that comes back with Last-Event-ID is told
+// what it has not seen.
+func (s *server) stream(r *http.Request, ref lifecycle.Ref, read reader) (*web.Reply, error) {
+	run, err := read(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return &web.Reply{
+		Header: http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-store"}, "X-Accel-Buffering": {"no"}},
+		Stream: func(w http.ResponseWriter, r *http.Request) error {
+			t := teller{w: w, out: http.NewResponseController(w), seen: r.Header.Get("Last-Event-ID")}
+			return s.tell(r, &t, ref, run, read)
+		},
+	}, nil
+}
+
+func (s *server) tell(r *http.Request, t *teller, ref lifecycle.Ref, run lifecycle.Run, read reader) error {
+	changed, forget := s.watch.changes(ref)
+	defer forget()
+	for {
+		if err := t.show(run, s.watch.progress(run)); err != nil || run.Ended() {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-time.After(look):
+		case <-app.Draining(r.Context()):
+			return nil
+		case <-r.Context().Done():
+			return nil
+		}
+		var err error
+		if run, err = read(r.Context()); err != nil {
+			return err
+		}
+	}
+}
+
+// teller writes the events of one stream.
+type teller struct {
+	w        http.ResponseWriter
+	out      *http.ResponseController
+	seen     string // the last version told
+	progress *resource.Progress
+	last     time.Time
+}
+
+// show tells run if the reader has not seen this version or this progress, and otherwise gives a sign of life when it is time.
+func (t *teller) show(run lifecycle.Run, progress *resource.Progress) error {
+	id := web.ETag(run.ID, run.UpdatedAt)
+	id = id[1 : len(id)-1]
+	switch {
+	case id != t.seen:
+		t.seen, t.progress = id, progress
+		return t.write("run", id, resource.Of(run, progress))
+	case progress != nil && (t.progress == nil || *progress != *t.progress):
+		t.progress = progress
+		return t.write("progress", id, progress)
+	case t.last.IsZero() || time.Since(t.last) > heartbeat:
+		return t.send(": still " + string(run.State) + "\n\n")
+	}
+	return nil
+}
+
+func (t *teller) write(event, id string, body any) error {
+	data, err := json.Marshal(body, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	return t.send(fmt.Sprintf("event: %s\nid: %s\ndata: %s\n\n", event, id, data))
+}
+
+func (t *teller) send(text string) error {
+	t.last = time.Now()
+	if err := t.out.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	if _, err := t.w.Write([]byte(text)); err != nil {
+		return nil // the reader has gone
+	}
+	return t.out.Flush()
+}

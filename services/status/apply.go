@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"framerun.dev/pkg/events"
+	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/store"
+	"framerun.dev/pkg/web"
+)
+
+// answer is what a worker is told. Outcome says what became of its word; Continue false says that nobody wants its work any more.
+type answer struct {
+	Outcome  lifecycle.Outcome `json:"outcome"`
+	Status   lifecycle.Status  `json:"status"`
+	Phase    *lifecycle.Phase  `json:"phase"`
+	Attempt  int               `json:"attempt"`
+	Continue bool              `json:"continue"`
+}
+
+func reply(outcome lifecycle.Outcome, run lifecycle.Run) *web.Reply {
+	a := answer{Outcome: outcome, Status: run.State.Status(), Attempt: run.Attempt}
+	if phase := run.State.Phase(); phase != "" {
+		a.Phase = &phase
+	}
+	a.Continue = !run.Ended() && outcome != lifecycle.Superseded
+	return &web.Reply{Body: a}
+}
+
+var verbs = map[event]lifecycle.Verb{parsed: lifecycle.Parsed, completed: lifecycle.Complete, failed: lifecycle.Fail}
+
+// apply carries a worker's word out. A word that comes too late is a truthful 200, so that no worker ever tries again in vain.
+func (s *server) apply(r *http.Request, said word) (*web.Reply, error) {
+	applied, err := s.step(r.Context(), lifecycle.Command{
+		Verb: verbs[said.event], Run: said.run, Attempt: said.attempt,
+		By:     lifecycle.Actor{Voice: lifecycle.Worker, Name: s.account.Name},
+		Result: said.result, Message: said.message, Traceparent: web.Traceparent(r.Context()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	web.Note(r.Context(), "outcome", applied.Outcome)
+	return reply(applied.Outcome, applied.Run), nil
+}
+
+// step is the one way by which anything but a person ends a run: webhooks, and the backend in a worker's place. This service is the
+// only writer of completed and failed.
+func (s *server) step(ctx context.Context, cmd lifecycle.Command) (store.Applied, error) {
+	applied, err := s.store.Apply(ctx, cmd)
+	if err == nil && applied.Outcome == lifecycle.Applied {
+		s.nerve.Told(cmd.Run)
+	}
+	return applied, err
+}
+
+// hear passes progress on. It writes nothing; the answer tells the worker whether to go on.
+func (s *server) hear(r *http.Request, said word) (*web.Reply, error) {
+	run, err := s.store.RunOfAnyTenant(r.Context(), said.run)
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := lifecycle.Hear(run, said.attempt)
+	if err != nil {
+		return nil, err
+	}
+	if outcome == lifecycle.Applied {
+		s.nerve.TellProgress(run.Ref, events.Progress{Version: run.UpdatedAt, At: time.Now(), Percent: said.percent, Message: said.message})
+	}
+	return reply(outcome, run), nil
+}

@@ -1,0 +1,59 @@
+// Command status hears the AI workers: it takes the signed ai-status webhook and is the only writer of completed and failed.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"framerun.dev/pkg/app"
+	"framerun.dev/pkg/auth"
+	"framerun.dev/pkg/events"
+	"framerun.dev/pkg/lifecycle"
+)
+
+func main() { app.Main("status", run) }
+
+func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error {
+	env := app.NewEnv(lookup)
+	base := app.ReadBase(env)
+	account := env.Required("SERVICE_ACCOUNT_SUB") // the cognito_sub in whose name workers' words are stored
+	webhooks, err := auth.NewWebhooks(env.List("WEBHOOK_SECRETS"), time.Now)
+	if err != nil {
+		env.Refuse("WEBHOOK_SECRETS", err.Error())
+	}
+	if err := env.Err(); err != nil {
+		return err
+	}
+	parts, err := app.Open("status", base, out)
+	if err != nil {
+		return err
+	}
+	defer parts.Close()
+	wake, err := parts.Bus.HearWake(events.Stranded)
+	if err != nil {
+		return err
+	}
+	s := &server{
+		store: parts.Store, webhooks: webhooks, nerve: parts.Bus,
+		account: lifecycle.Actor{Voice: lifecycle.Backend, Name: account},
+	}
+	return parts.Serve(ctx, app.Serving{
+		Routes: s.routes(), NoCORS: true,
+		Checks: []app.Check{{Name: "service_account", Critical: true, Ask: s.accountKnown}},
+		Background: []func(context.Context) error{
+			func(ctx context.Context) error { return s.failStranded(ctx, wake, parts.Log) },
+		},
+	})
+}
+
+// accountKnown asks whether the platform knows the service account: the audit columns refer to its users, so without it no
+// worker's word could be stored.
+func (s *server) accountKnown(ctx context.Context) error {
+	known, err := s.store.KnowsUser(ctx, s.account.Name)
+	if err == nil && !known {
+		err = fmt.Errorf("the platform's user table does not hold SERVICE_ACCOUNT_SUB")
+	}
+	return err
+}

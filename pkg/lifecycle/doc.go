@@ -3,16 +3,21 @@
 // A run begins when a designer asks for it and ends in exactly one of four ways. In between it waits for a worker or, once,
 // for the designer. This is the whole life of a wf2des run (both edges):
 //
-//	                      ┌───────── cancel ─────────▶ cancelled
-//	                      │ (from any open state)
-//	create ──▶ parsing ──▶ awaiting_confirm ──confirm──▶ assembling ──complete──▶ completed
-//	             │  parsed        │                          │
-//	             │                └──reject──▶ rejected      │
-//	             └──── fail (from any open state) ───────────┴──▶ failed
+//	──create──▶ parsing ──parsed [normal]──▶ awaiting_confirm ──confirm──▶ assembling ──complete──▶ completed
+//	                                         awaiting_confirm ──reject──▶ rejected
+//	            parsing ──parsed [auto_confirm]──▶ assembling
+//	            parsing ──complete [auto_confirm]──▶ completed
+//	            any open state ──fail──▶ failed
+//	            any open state ──cancel──▶ cancelled
 //
-// With auto-confirm nobody is asked: parsed leads straight to assembling, and complete is allowed from parsing too.
-// A code2wf run is simpler: create ──▶ processing, then complete or fail.
-// A completed run can be placed, rated (wf2des) and, like every ended run, deleted; none of these changes its state.
+// With auto-confirm nobody is asked: one worker call parses and assembles, so it may say "parsed" on its way or be complete at
+// once. A code2wf run is simpler:
+//
+//	──create──▶ processing ──complete──▶ completed
+//	            processing ──fail──▶ failed
+//
+// A completed run can be placed, rated (wf2des) and, like every ended run, deleted; an operator can have a worker's job sent out
+// again (requeue). None of these changes the state.
 //
 // The lines are data, in Transitions. Decide reads them and turns a Command into a Decision: the row as it shall be, a line
 // for the timeline and perhaps a job. Two rules of the seeds stand beside the table:

@@ -51,7 +51,25 @@ func run(ctx context.Context, args []string, address string, out io.Writer) erro
 			return err
 		}
 	}
+	if err := requirePlatform(ctx, db); err != nil {
+		return err
+	}
 	return step(ctx, out, db, "suite", migrations.Up, migrations.Version)
+}
+
+// requirePlatform refuses a database that has no platform, before half of the suite's tables are in it.
+func requirePlatform(ctx context.Context, db *sql.DB) error {
+	var there bool
+	row := db.QueryRowContext(ctx, `SELECT bool_and(to_regclass(name) IS NOT NULL)
+		FROM unnest(ARRAY['organization', 'project', '"user"', 'page_import']) AS name`)
+	if err := row.Scan(&there); err != nil {
+		return fmt.Errorf("looking for the platform's tables: %w", err)
+	}
+	if !there {
+		return errors.New("the platform's tables are not there: " +
+			"this is not the platform's database, or for local use -platform is missing")
+	}
+	return nil
 }
 
 // connect makes sure that there is a server, so that a wrong address is not reported as a broken migration.

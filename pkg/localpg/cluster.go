@@ -68,16 +68,14 @@ func (p programs) command(name string, args []string, sig syscall.Signal) *exec.
 	return cmd
 }
 
-// clearStalePid removes what a dead server left behind, where PostgreSQL would take it for a living one because
-// its process number belongs to somebody else by now. A server that is just dying with its parent is waited for.
-func clearStalePid(ctx context.Context, data string) error {
+// waitForOthers lets a server that was killed, or whose parent was, finish dying: its processes notice one after the other.
+func waitForOthers(ctx context.Context, data string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	for {
-		pid := postmaster(data).pid
-		if pid == 0 || syscall.Kill(pid, 0) == syscall.ESRCH {
-			return nil // PostgreSQL clears this case itself, and checks for left-over children on the way
-		}
-		if cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); cwd != data {
-			return os.Remove(filepath.Join(data, "postmaster.pid"))
+		pid := workingIn(data)
+		if pid == 0 {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -85,6 +83,29 @@ func clearStalePid(ctx context.Context, data string) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// workingIn is a living process whose working directory is dir, as that of every PostgreSQL process is its data, 0 if
+// there is none.
+func workingIn(dir string) int {
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is a fixed one: no error
+	for _, link := range links {
+		if cwd, err := os.Readlink(link); err == nil && cwd == dir {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+			return pid
+		}
+	}
+	return 0
+}
+
+// clearStalePid removes what a dead server left behind, which PostgreSQL would take for a living one where its
+// process number belongs to somebody else by now. Only safe when nobody works in the folder.
+func clearStalePid(data string) error {
+	err := os.Remove(filepath.Join(data, "postmaster.pid"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // pidFile is what postmaster.pid tells of a server: its process number, 0 if there is none, and whether it takes

@@ -115,5 +115,6 @@ func (f *folder) close() error {
 	if f.throwaway {
 		err = os.RemoveAll(f.path)
 	}
-	return errors.Join(err, f.lock.Close())
+	// Not left to Close: a child just being made by another goroutine holds a copy of the file for a moment.
+	return errors.Join(err, syscall.Flock(int(f.lock.Fd()), syscall.LOCK_UN), f.lock.Close())
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -58,11 +59,14 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func start(ctx context.Context, cfg Config) (*Server, error) {
+	if err := refuseTaken(cfg.Port); err != nil {
+		return nil, err
+	}
 	as, err := whoRuns()
 	if err != nil {
 		return nil, err
 	}
-	bin, err := findPrograms(as)
+	bin, err := findPrograms(as, os.Getenv("POSTGRES_BIN"), usualPlaces())
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +88,10 @@ func startIn(ctx context.Context, f *folder, p programs, cfg Config) (*Server, e
 	if err := p.ensureCluster(ctx, f, cfg.Durable); err != nil {
 		return nil, err
 	}
-	if err := clearStalePid(ctx, f.data()); err != nil {
+	if err := waitForOthers(ctx, f.data()); err != nil {
+		return nil, err
+	}
+	if err := clearStalePid(f.data()); err != nil {
 		return nil, err
 	}
 	port, running, err := p.serve(ctx, f.data(), cfg)

@@ -16,13 +16,12 @@ type programs struct {
 	as  account
 }
 
-// findPrograms is the folder of initdb and postgres: what POSTGRES_BIN names and nothing else if it is set;
-// else the first found on PATH, in Debian's folders (newest version first), in .tools/postgres at or above the working directory.
-func findPrograms(as account) (string, error) {
-	named := os.Getenv("POSTGRES_BIN")
-	candidates := []string{named}
-	if named == "" {
-		candidates = slices.Concat(onPath(), debian("/usr/lib/postgresql"), tools())
+// findPrograms is the folder of initdb and postgres: the named one and no other, or without a name the first of the
+// usual ones that the account can get into.
+func findPrograms(as account, named string, usual []string) (string, error) {
+	candidates := usual
+	if named != "" {
+		candidates = []string{named}
 	}
 	var closed []string
 	for _, dir := range candidates {
@@ -49,17 +48,18 @@ func findPrograms(as account) (string, error) {
 
 // holdsPrograms follows initdb to where it really is, since it finds its library and templates from there.
 func holdsPrograms(dir string) (string, bool) {
-	real, err := filepath.EvalSymlinks(filepath.Join(dir, "initdb"))
+	initdb, err := filepath.EvalSymlinks(filepath.Join(dir, "initdb"))
 	if err != nil {
 		return "", false
 	}
-	bin := filepath.Dir(real)
+	bin := filepath.Dir(initdb)
 	_, err = exec.LookPath(filepath.Join(bin, "postgres"))
 	return bin, err == nil
 }
 
-func onPath() []string {
-	return filepath.SplitList(os.Getenv("PATH"))
+// usualPlaces are the folders of PATH, Debian's, and the repository's own.
+func usualPlaces() []string {
+	return slices.Concat(filepath.SplitList(os.Getenv("PATH")), debian("/usr/lib/postgresql"), tools())
 }
 
 // debian lists root/VERSION/bin, the highest version first.
@@ -77,6 +77,7 @@ func version(bin string) int {
 	return v
 }
 
+// tools are the places where deploy/tools.sh puts PostgreSQL, as seen from anywhere inside the repository.
 func tools() []string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -19,12 +19,17 @@ import (
 // errPortTaken is the one failure that another port mends.
 var errPortTaken = errors.New("the port is taken")
 
+// refuseTaken says at once that a wished port cannot be had, before any work is done for it.
+func refuseTaken(port int) error {
+	if port != 0 && !free(port) {
+		return fmt.Errorf("port %d on 127.0.0.1 is taken: end what listens there or choose another", port)
+	}
+	return nil
+}
+
 // serve runs postgres on the wished port, or on free ones until one is still free when postgres asks for it.
 func (p programs) serve(ctx context.Context, data string, cfg Config) (int, *process, error) {
 	if cfg.Port != 0 {
-		if !free(cfg.Port) {
-			return 0, nil, fmt.Errorf("port %d on 127.0.0.1 is taken: end what listens there or choose another", cfg.Port)
-		}
 		running, err := p.serveOn(ctx, cfg.Port, data, cfg)
 		return cfg.Port, running, err
 	}
@@ -71,9 +76,8 @@ func (p programs) serveOn(ctx context.Context, port int, data string, cfg Config
 func arguments(port int, data string, cfg Config) []string {
 	settings := map[string]string{"timezone": "UTC", "log_timezone": "UTC"}
 	if !cfg.Durable {
-		for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
-			settings[name] = "off"
-		}
+		// A commit is still written before it is answered (synchronous_commit), so only the machine can lose it.
+		settings["fsync"], settings["full_page_writes"] = "off", "off"
 	}
 	maps.Copy(settings, cfg.Settings)
 	settings["listen_addresses"] = "127.0.0.1"

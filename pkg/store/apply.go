@@ -122,9 +122,10 @@ func stepValues(run lifecycle.Run, d lifecycle.Decision) []any {
 	return append(shared, orNull(was.phase), orNull(next.phase), score, n.ScoreVersion, feedback)
 }
 
+// The casts tell PostgreSQL a parameter's type where it meets it first; later it could only guess.
 const nextLine = `
 	INSERT INTO run_event (kind, run_id, seq, what, outcome, actor_kind, actor, from_state, to_state, attempt, version, at, data, traceparent)
-	SELECT $1, $2, (SELECT coalesce(max(seq), 0) + 1 FROM run_event WHERE kind = $1 AND run_id = $2),
+	SELECT $1::text, $2::text, (SELECT coalesce(max(seq), 0) + 1 FROM run_event WHERE kind = $1 AND run_id = $2),
 		$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13`
 
 const storeLate = nextLine + ` RETURNING seq`

@@ -3,11 +3,13 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
 
 	"framerun.dev/pkg/lifecycle"
+	"github.com/lib/pq"
 )
 
 // Creation asks for a new run. Run holds the id (a fresh UUIDv7), the tenant and what the caller gave, already valid.
@@ -35,7 +37,7 @@ func (s *Store) Create(ctx context.Context, c Creation) (lifecycle.Run, error) {
 			continue
 		case err != nil:
 			return lifecycle.Run{}, err
-		case standing.ID == run.ID: // the driver sent our insert twice over a broken connection, and the first had arrived
+		case standing.ID == run.ID: // see alreadyStored; the open-run key is looked at before the primary key
 			return standing, nil
 		}
 		return lifecycle.Run{}, &lifecycle.OpenRunError{Existing: standing}
@@ -59,12 +61,13 @@ func (s *Store) insert(ctx context.Context, c Creation) (lifecycle.Run, bool, er
 	if run.Kind == lifecycle.Code2WF {
 		query, args = insertCode2WF, code2wfValues(run)
 	}
-	args = append(args, c.By.Voice, d.Event.What, run.State, d.Job, orNull(c.Traceparent))
-	var got inserted
-	if err := s.one(ctx, &got, query, args...); err != nil {
-		return run, false, uncertain(ctx, "create", err)
-	}
+	got, err := s.send(ctx, query, append(args, c.By.Voice, d.Event.What, run.State, d.Job, orNull(c.Traceparent)))
 	switch {
+	case alreadyStored(err, run.Kind):
+		run, err = s.RunOfAnyTenant(ctx, run.Ref)
+		return run, err == nil, err
+	case err != nil:
+		return run, false, err
 	case !got.Project:
 		return run, false, fmt.Errorf("store: create: project: %w", lifecycle.ErrNotFound)
 	case !got.Caller:
@@ -76,6 +79,39 @@ func (s *Store) insert(ctx context.Context, c Creation) (lifecycle.Run, bool, er
 	}
 	run.CreatedAt, run.UpdatedAt = got.Now.UTC(), got.Now.UTC()
 	return run, true, nil
+}
+
+// send runs the inserting statement, which commits by itself, and says truthfully what its error leaves behind.
+func (s *Store) send(ctx context.Context, query string, args []any) (got inserted, err error) {
+	first := &witness{value: args[0]}
+	args[0] = first
+	err = s.one(ctx, &got, query, args...)
+	switch first.seen {
+	case 0: // no connection to be had: nothing has left this process
+		return got, failed(ctx, "create", err)
+	case 1:
+		return got, uncertain(ctx, "create", err)
+	}
+	return got, unknown("create", err)
+}
+
+// witness is a parameter that counts how often the driver took it to send it. When a connection breaks under a statement
+// database/sql silently sends it again over another one, and shows only what became of the last try.
+type witness struct {
+	value any
+	seen  int
+}
+
+// Value implements driver.Valuer.
+func (w *witness) Value() (driver.Value, error) {
+	w.seen++
+	return w.value, nil
+}
+
+// alreadyStored recognises that this very run is there: its id was made for it alone, so an earlier try has arrived.
+func alreadyStored(err error, kind lifecycle.Kind) bool {
+	refused, ok := errors.AsType[*pq.Error](err)
+	return ok && refused.Constraint == string(kind)+"_pkey"
 }
 
 // openRun reads the run that holds the open-run key of draft.

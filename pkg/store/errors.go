@@ -27,23 +27,23 @@ func failed(ctx context.Context, doing string, err error) error {
 // uncertain wraps an error of a COMMIT, or of a statement that commits by itself. PostgreSQL's own refusal means that nothing
 // changed; a broken connection or a deadline means that nobody knows.
 func uncertain(ctx context.Context, doing string, err error) error {
-	var refused *pq.Error
-	if ctx.Err() == nil && errors.As(err, &refused) && refused.Code.Class() != "57" && refused.Code.Class() != "08" {
+	if refusedByServer(err) || ctx.Err() == nil && !passing(ctx, err) {
 		return failed(ctx, doing, err)
 	}
-	if neverSent(err) {
-		return failed(ctx, doing, err)
-	}
-	if ctx.Err() == nil && !passing(ctx, err) {
-		return failed(ctx, doing, err)
+	return unknown(doing, err)
+}
+
+func unknown(doing string, err error) error {
+	if err == nil {
+		return nil
 	}
 	return fmt.Errorf("store: %s: %w: %w", doing, lifecycle.ErrOutcomeUnknown, err)
 }
 
-// neverSent recognises a connection that could not even be opened.
-func neverSent(err error) bool {
-	var dial *net.OpError
-	return errors.As(err, &dial) && dial.Op == "dial"
+// refusedByServer recognises an ERROR of the server, which aborts the transaction. A FATAL ends the session, perhaps after the commit.
+func refusedByServer(err error) bool {
+	refused, ok := errors.AsType[*pq.Error](err)
+	return ok && !refused.Fatal()
 }
 
 // passing recognises what goes away by itself: deadlines, broken connections, a server that restarts or fails over, locks.

@@ -73,9 +73,9 @@ func (r row) run(kind lifecycle.Kind) (lifecycle.Run, error) {
 
 // wf2des fills in what only that table has.
 func (r row) wf2des(run *lifecycle.Run) (err error) {
-	var errs [3]error
+	var errs [4]error
 	run.WFNodeID, run.Prompt, run.ScoreVersion = text(r.WFNodeID), r.Prompt, r.ScoreVersion
-	run.AutoConfirm = text(r.AutoConfirm) == confirmCodes[true]
+	run.AutoConfirm, errs[3] = word(confirmCodes, text(r.AutoConfirm))
 	run.Edge, errs[0] = word(edgeCodes, text(r.Edge))
 	run.TriggerSurface, errs[1] = word(surfaceCodes, text(r.TriggerSurface))
 	if r.FeedbackStatus != nil {

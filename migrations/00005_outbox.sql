@@ -39,12 +39,12 @@ CREATE TABLE outbox (
     autovacuum_analyze_threshold = 1000,
     -- Giving the empty tail back takes an exclusive lock, here as on every replica, for pages needed again at once.
     vacuum_truncate = false,
-    -- Room on the page buys nothing: a claim moves due_at, which is indexed, so no update could be a HOT one.
-    fillfactor = 100
+    -- A claim changes only due_at and tries, which no index holds: with room on its page it is a HOT update.
+    fillfactor = 70
 );
 
--- The claim: what is due, oldest first.
-CREATE INDEX outbox_pending_due_idx ON outbox (destination, due_at, id) WHERE state = 'pending';
+-- The claim: oldest first. What rests after a failure is stepped over.
+CREATE INDEX outbox_pending_idx ON outbox (destination, id) WHERE state = 'pending';
 
 -- Is something older of the same run still pending? Then this one waits.
 CREATE INDEX outbox_pending_run_idx ON outbox (destination, run_id, id) WHERE state = 'pending';

@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"framerun.dev/pkg/app"
 	"framerun.dev/pkg/artifacts"
+	"framerun.dev/pkg/cloud"
 	"framerun.dev/pkg/jobs"
 )
 
@@ -41,10 +41,10 @@ func readWorkers(e *app.Env) workers {
 	return w
 }
 
-func (w workers) queues(ctx context.Context) (*jobs.Queues, error) {
-	aws, err := config.LoadDefaultConfig(ctx)
+func (w workers) queues(ctx context.Context, log *slog.Logger) (*jobs.Queues, error) {
+	aws, err := cloud.Config(ctx, log)
 	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
+		return nil, err
 	}
 	return &jobs.Queues{Client: sqs.NewFromConfig(aws), URLs: w.urls, StatusURL: w.statusURL, Prefix: artifacts.Prefix}, nil
 }

@@ -25,7 +25,7 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	if err != nil {
 		return err
 	}
-	queues, err := workers.queues(ctx)
+	queues, err := workers.queues(ctx, parts.Log)
 	if err != nil {
 		return err
 	}

@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"framerun.dev/pkg/app"
 	"framerun.dev/pkg/artifacts"
+	"framerun.dev/pkg/cloud"
 )
 
 // results is where results lie. Credentials, region and endpoint are the AWS SDK's own variables.
@@ -31,10 +31,10 @@ func readResults(e *app.Env) results {
 	return r
 }
 
-func (r results) links(ctx context.Context) (*artifacts.Links, error) {
-	aws, err := config.LoadDefaultConfig(ctx)
+func (r results) links(ctx context.Context, log *slog.Logger) (*artifacts.Links, error) {
+	aws, err := cloud.Config(ctx, log)
 	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
+		return nil, err
 	}
 	client := s3.NewFromConfig(aws, func(o *s3.Options) { o.UsePathStyle = r.pathStyle })
 	return &artifacts.Links{Client: client, Bucket: r.bucket, Valid: r.valid}, nil

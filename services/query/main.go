@@ -25,7 +25,7 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	if err != nil {
 		return err
 	}
-	links, err := results.links(ctx)
+	links, err := results.links(ctx, parts.Log)
 	if err != nil {
 		return err
 	}

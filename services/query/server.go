@@ -32,5 +32,18 @@ func (s *server) routes() *web.Router {
 		r.Handle("GET", all+"/{id}/timeline", s.timeline(kind))
 		r.Handle("GET", all+"/{id}/result", s.result(kind))
 	}
+	elsewhere(r)
 	return r
+}
+
+// elsewhere names the public routes of intake and interaction: the gateway sends here whatever is no route at all, and Allow must be
+// true for the whole path.
+func elsewhere(r *web.Router) {
+	const wf2des, code2wf = "/v1/projects/{projectId}/wf2des", "/v1/projects/{projectId}/code2wf"
+	for _, path := range []string{wf2des, code2wf, wf2des + "/{id}/confirm", wf2des + "/{id}/cancel", wf2des + "/{id}/feedback",
+		wf2des + "/{id}/placement", code2wf + "/{id}/placement"} {
+		r.Elsewhere("POST", path)
+	}
+	r.Elsewhere("DELETE", wf2des+"/{id}")
+	r.Elsewhere("DELETE", code2wf+"/{id}")
 }

@@ -138,7 +138,7 @@ func TestIndexesAreThoseOfTheSeeds(t *testing.T) {
 		CREATE INDEX code2wf_project_status_idx ON public.code2wf USING btree (project_id, status)
 		CREATE INDEX idempotency_key_created_at_idx ON public.idempotency_key USING btree (created_at)
 		CREATE UNIQUE INDEX idempotency_key_pkey ON public.idempotency_key USING btree (organization_id, caller, key)
-		CREATE INDEX outbox_pending_due_idx ON public.outbox USING btree (destination, due_at, id) WHERE (state = 'pending'::text)
+		CREATE INDEX outbox_pending_idx ON public.outbox USING btree (destination, id) WHERE (state = 'pending'::text)
 		CREATE INDEX outbox_pending_run_idx ON public.outbox USING btree (destination, run_id, id) WHERE (state = 'pending'::text)
 		CREATE UNIQUE INDEX outbox_pkey ON public.outbox USING btree (id)
 		CREATE INDEX outbox_set_aside_idx ON public.outbox USING btree (settled_at) WHERE (state = 'set_aside'::text)

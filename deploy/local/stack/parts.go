@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"framerun.dev/deploy/local/issuer"
+	"framerun.dev/pkg/auth/issuer"
 	"framerun.dev/deploy/local/s3"
 	"framerun.dev/deploy/local/sqs"
 	"framerun.dev/migrations"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"framerun.dev/deploy/local/gateway"
-	"framerun.dev/deploy/local/issuer"
+	"framerun.dev/pkg/auth/issuer"
 	"framerun.dev/migrations/platform"
 )
 

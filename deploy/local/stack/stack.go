@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"framerun.dev/deploy/local/issuer"
+	"framerun.dev/pkg/auth/issuer"
 	"framerun.dev/deploy/local/sqs"
 	"framerun.dev/deploy/local/worker"
 	natsserver "github.com/nats-io/nats-server/v2/server"

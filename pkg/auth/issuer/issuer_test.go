@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"framerun.dev/deploy/local/issuer"
+	"framerun.dev/pkg/auth/issuer"
 	"framerun.dev/pkg/auth"
 	"framerun.dev/pkg/lifecycle"
 )

@@ -20,7 +20,7 @@ type code2wfBody struct {
 // createCode2WF answers 201. Every valid request is a new run and a new job (seed: no request deduplication); whether the page
 // import may be used is asked in the insert's own statement.
 func (s *server) createCode2WF(r *http.Request) (*web.Reply, error) {
-	caller, err := web.Admit(r, s.people)
+	caller, err := s.admit(r)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"framerun.dev/pkg/artifacts"
 	"framerun.dev/pkg/cloud"
 	"framerun.dev/pkg/jobs"
+	"framerun.dev/pkg/web"
 )
 
 // workers is how workers are reached. Credentials, region and endpoint are the AWS SDK's own variables.
@@ -47,4 +48,9 @@ func (w workers) queues(ctx context.Context, log *slog.Logger) (*jobs.Queues, er
 		return nil, err
 	}
 	return &jobs.Queues{Client: sqs.NewFromConfig(aws), URLs: w.urls, StatusURL: w.statusURL, Prefix: artifacts.Prefix}, nil
+}
+
+// readLimits reads how many new runs one caller may ask for: CREATE_RATE a second on average (0: no limit), CREATE_BURST at once.
+func readLimits(e *app.Env) *web.Limiter {
+	return web.NewLimiter(e.Int("CREATE_RATE", 200, 0, 1_000_000), e.Int("CREATE_BURST", 2000, 1, 1_000_000))
 }

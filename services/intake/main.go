@@ -13,6 +13,7 @@ func main() { app.Main("intake", run) }
 func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error {
 	env := app.NewEnv(lookup)
 	base, tokens, workers := app.ReadBase(env), app.ReadTokens(env), readWorkers(env)
+	limits := readLimits(env)
 	if err := env.Err(); err != nil {
 		return err
 	}
@@ -33,6 +34,6 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	if err != nil {
 		return err
 	}
-	s := &server{store: parts.Store, people: people, told: parts.Bus.Told}
+	s := &server{store: parts.Store, people: people, limits: limits, told: parts.Bus.Told}
 	return parts.Serve(ctx, app.Serving{Routes: s.routes(), Background: lanes})
 }

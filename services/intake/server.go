@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"time"
 
 	"framerun.dev/pkg/auth"
 	"framerun.dev/pkg/lifecycle"
@@ -13,6 +14,7 @@ import (
 type server struct {
 	store  *store.Store
 	people *auth.People
+	limits *web.Limiter        // of new runs, for each caller
 	told   func(lifecycle.Ref) // a run was stored and its job waits
 }
 
@@ -21,6 +23,15 @@ func (s *server) routes() *web.Router {
 	r.Handle("POST", "/v1/projects/{projectId}/wf2des", s.createWF2Des)
 	r.Handle("POST", "/v1/projects/{projectId}/code2wf", s.createCode2WF)
 	return r
+}
+
+// admit tells who asks for a new run, and refuses who asks too often.
+func (s *server) admit(r *http.Request) (web.Caller, error) {
+	caller, err := web.Admit(r, s.people)
+	if err != nil {
+		return caller, err
+	}
+	return caller, s.limits.Take(caller.Subject, time.Now())
 }
 
 // create stores the draft and answers 201 with the whole run, so that the plugin has something to poll before anything else

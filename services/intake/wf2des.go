@@ -22,7 +22,7 @@ type wf2desBody struct {
 
 // createWF2Des answers 201, or 409 with the run that is open for this node.
 func (s *server) createWF2Des(r *http.Request) (*web.Reply, error) {
-	caller, err := web.Admit(r, s.people)
+	caller, err := s.admit(r)
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"framerun.dev/pkg/auth/issuer"
 	"framerun.dev/pkg/auth"
+	"framerun.dev/pkg/auth/issuer"
 	"framerun.dev/pkg/lifecycle"
 )
 

@@ -62,7 +62,8 @@ func passing(ctx context.Context, err error) bool {
 			"58": // input or output error of the server's system
 			return true
 		}
-		return refused.Code == "55P03" || refused.Code == "25006" // a lock not to be had; read-only after a failover
+		return refused.Code == "55P03" || // a lock not to be had
+			refused.Code == "25006" || refused.Code == "0A000" // read-only after a failover; a standby so refuses lib/pq's BEGIN READ WRITE
 	}
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 
 	"framerun.dev/pkg/lifecycle"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 )
 
 // batchSize and batchBytes are SQS's own bounds for one SendMessageBatch.
@@ -117,14 +119,15 @@ func (q *Queues) sendBatch(ctx context.Context, url string, batch []types.SendMe
 // wholeBatchFailed tells each entry of the batch. Where SQS refuses a request for the content of one message, the messages are sent
 // one by one, so that the guilty one is found and the others pass.
 func (q *Queues) wholeBatchFailed(ctx context.Context, url string, batch []types.SendMessageBatchRequestEntry, errs []error, err error) {
-	refused := refusedContents(err)
-	if refused && len(batch) > 1 {
+	refused, isAnswer := errors.AsType[smithy.APIError](err)
+	guilty := isAnswer && faultOfMessage(refused.ErrorCode())
+	if guilty && len(batch) > 1 {
 		for i := range batch {
 			q.sendBatch(ctx, url, batch[i:i+1], errs)
 		}
 		return
 	}
-	if refused {
+	if guilty {
 		err = errors.Join(lifecycle.ErrUndeliverable, err)
 	}
 	for _, entry := range batch {
@@ -133,18 +136,21 @@ func (q *Queues) wholeBatchFailed(ctx context.Context, url string, batch []types
 	}
 }
 
-func refusedContents(err error) bool {
-	var contents *types.InvalidMessageContents
-	var long *types.BatchRequestTooLong
-	return errors.As(err, &contents) || errors.As(err, &long)
-}
-
-// entryError reads one failed entry. SenderFault alone is not enough to give up: wrong credentials are the sender's fault too.
+// entryError reads one failed entry.
 func entryError(f types.BatchResultErrorEntry) error {
 	err := fmt.Errorf("jobs: SQS refused the entry: %s: %s", aws.ToString(f.Code), aws.ToString(f.Message))
-	switch aws.ToString(f.Code) {
-	case "InvalidMessageContents", "InvalidParameterValue", "MessageTooLong":
+	if faultOfMessage(aws.ToString(f.Code)) {
 		return errors.Join(lifecycle.ErrUndeliverable, err)
 	}
 	return err
+}
+
+// faultOfMessage recognises what SQS says of a message that it will never take. That the sender is at fault is not enough to give
+// up: wrong credentials are the sender's fault too, and are put right one day. Some codes come with the older API's prefix.
+func faultOfMessage(code string) bool {
+	switch strings.TrimPrefix(code, "AWS.SimpleQueueService.") {
+	case "InvalidMessageContents", "InvalidParameterValue", "MessageTooLong", "BatchRequestTooLong":
+		return true
+	}
+	return false
 }

@@ -3,7 +3,9 @@ package events
 import (
 	"context"
 	"encoding/json/v2"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -79,6 +81,9 @@ func (f *Feed) Send(ctx context.Context, loads []lifecycle.Announcement) []error
 		publishing.Go(func() { errs[i] = f.publish(ctx, load) })
 	}
 	publishing.Wait()
+	if slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, jetstream.ErrNoStreamResponse) }) {
+		f.ready = false // the stream is gone, with its server's disk perhaps: the next Send makes it again
+	}
 	return errs
 }
 

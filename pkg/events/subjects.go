@@ -6,7 +6,9 @@
 package events
 
 import (
+	"slices"
 	"strings"
+	"uuid"
 
 	"framerun.dev/pkg/lifecycle"
 )
@@ -37,7 +39,8 @@ func Public(e lifecycle.Event) string { return feed + string(e.Run.Kind) + "." +
 
 // refOf reads the run out of a subject with the given prefix; false for anything that is not of the suite's making.
 func refOf(subject, prefix string) (lifecycle.Ref, bool) {
-	kind, id, ok := strings.Cut(strings.TrimPrefix(subject, prefix), ".")
+	kind, id, _ := strings.Cut(strings.TrimPrefix(subject, prefix), ".")
+	parsed, err := uuid.Parse(id)
 	ref := lifecycle.Ref{Kind: lifecycle.Kind(kind), ID: id}
-	return ref, ok && len(id) == 36 && (ref.Kind == lifecycle.WF2Des || ref.Kind == lifecycle.Code2WF)
+	return ref, err == nil && parsed.String() == id && slices.Contains(lifecycle.Kinds, ref.Kind)
 }

@@ -51,9 +51,8 @@ type Lane[T any] struct {
 // Run carries until ctx ends, and finishes the round it is in. It always returns nil: whatever goes wrong is tried again.
 func (l Lane[T]) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		arrived, claimed := l.round(ctx)
-		if arrived > 0 && claimed == Batch {
-			continue // more is waiting, and it is going well
+		if l.round(ctx) > 0 {
+			continue // it is going well, and more may wait: each run gives out one message at a time
 		}
 		select {
 		case <-ctx.Done():
@@ -64,21 +63,21 @@ func (l Lane[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// round claims, sends and settles one batch. What is claimed is settled even when ctx ends meanwhile.
-func (l Lane[T]) round(ctx context.Context) (arrived, claimed int) {
+// round claims, sends and settles one batch, and counts what arrived. What is claimed is settled even when ctx ends meanwhile.
+func (l Lane[T]) round(ctx context.Context) (arrived int) {
 	parcels, err := l.Claim(ctx, Batch, lease)
 	if err != nil {
 		if ctx.Err() == nil {
 			l.Log.Warn("outbox not readable, trying again", "lane", l.Name, "error", err)
 		}
-		return 0, 0
+		return 0
 	}
 	if len(parcels) == 0 {
-		return 0, 0
+		return 0
 	}
 	ctx = context.WithoutCancel(ctx)
 	errs := l.send(ctx, parcels)
-	return l.settle(ctx, parcels, errs), len(parcels)
+	return l.settle(ctx, parcels, errs)
 }
 
 func (l Lane[T]) send(ctx context.Context, parcels []store.Parcel[T]) []error {

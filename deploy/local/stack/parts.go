@@ -15,11 +15,11 @@ import (
 	"strings"
 	"time"
 
-	"framerun.dev/pkg/auth/issuer"
 	"framerun.dev/deploy/local/s3"
 	"framerun.dev/deploy/local/sqs"
 	"framerun.dev/migrations"
 	"framerun.dev/migrations/platform"
+	"framerun.dev/pkg/auth/issuer"
 	"framerun.dev/pkg/localpg"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"framerun.dev/deploy/local/gateway"
-	"framerun.dev/pkg/auth/issuer"
 	"framerun.dev/migrations/platform"
+	"framerun.dev/pkg/auth/issuer"
 )
 
 const (
@@ -102,7 +102,7 @@ func (s *Stack) environment(name string, i int) []string {
 		parts = append(parts, cloud)
 	}
 	var out []string
-	for _, part := range parts {
+	for _, part := range append(parts, s.config.Env[name]) { // of a name that stands twice, the last one counts (os/exec)
 		for key, value := range part {
 			out = append(out, key+"="+value)
 		}

@@ -15,22 +15,23 @@ import (
 	"slices"
 	"time"
 
-	"framerun.dev/pkg/auth/issuer"
 	"framerun.dev/deploy/local/sqs"
 	"framerun.dev/deploy/local/worker"
+	"framerun.dev/pkg/auth/issuer"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
 
 // Config says what stack is wanted.
 type Config struct {
-	Dir         string        // where stack.json and the logs go; made if missing
-	Bin         string        // the folder of the built services
-	Routes      string        // the route file, deploy/base/routes.yaml
-	PortBase    int           // 0: DefaultBase
-	Worker      string        // "scripted" answers jobs, "none" leaves them in the queues
-	Pace        time.Duration // between two words of the scripted worker; 0: 700 ms
-	DatabaseURL string        // a database to use instead of a PostgreSQL of the stack's own
-	Log         io.Writer     // what happens to the stack, a line each; nil: nowhere
+	Dir         string                       // where stack.json and the logs go; made if missing
+	Bin         string                       // the folder of the built services
+	Routes      string                       // the route file, deploy/base/routes.yaml
+	PortBase    int                          // 0: DefaultBase
+	Worker      string                       // "scripted" answers jobs, "none" leaves them in the queues
+	Pace        time.Duration                // between two words of the scripted worker; 0: 700 ms
+	DatabaseURL string                       // a database to use instead of a PostgreSQL of the stack's own
+	Env         map[string]map[string]string // by service: variables beside, or instead of, the stack's own
+	Log         io.Writer                    // what happens to the stack, a line each; nil: nowhere
 }
 
 // Stack is a running suite.

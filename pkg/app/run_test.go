@@ -87,11 +87,20 @@ func TestWhatDoesNotEndInTimeIsCutOffAndSaid(t *testing.T) {
 			close(entered)
 			<-r.Context().Done()
 		})})
-		go get(s.url)
+		answered := make(chan int, 1)
+		go func() { status, _ := get(s.url); answered <- status }()
 		<-entered
 		s.stop()
 		if err := s.end(t); err == nil || !strings.Contains(err.Error(), "cut off") {
 			t.Errorf("got %v", err)
+		}
+		select {
+		case status := <-answered:
+			if status != 0 {
+				t.Errorf("a request that was cut off got %d", status)
+			}
+		case <-time.After(patience / 2):
+			t.Error("the request is still held")
 		}
 	})
 	t.Run("background", func(t *testing.T) {
@@ -105,6 +114,27 @@ func TestWhatDoesNotEndInTimeIsCutOffAndSaid(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// During the delay requests are still taken, but each asks its client to come back on another connection, elsewhere.
+func TestConnectionsAreGivenUpWhileDraining(t *testing.T) {
+	s := start(t, app.Config{DrainDelay: 300 * time.Millisecond})
+	client := http.Client{Transport: &http.Transport{}, Timeout: patience}
+	defer client.CloseIdleConnections()
+	closes := func() bool {
+		resp, err := client.Get(s.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		return resp.Close
+	}
+	if closes() {
+		t.Error("a connection was given up for no reason")
+	}
+	s.stop()
+	eventually(t, "an answer closes its connection", closes)
 }
 
 func TestServerBoundsHeadersAndLeavesOptionsToTheHandler(t *testing.T) {

@@ -40,7 +40,10 @@ var titles = map[string]struct {
 // table turns errors into problems: the first row that knows an error describes it.
 var table = []row{
 	as(func(e *MalformedError) *Problem { return problem("malformed_request", e.Error()).at(e.Field, e.Reason) }),
-	as(func(e *TooLargeError) *Problem { return problem("payload_too_large", sentence(e)) }),
+	as(func(e *TooLargeError) *Problem {
+		// A connection that is kept would be read on before the answer leaves, for as long as the client sends.
+		return problem("payload_too_large", sentence(e)).with("Connection", "close")
+	}),
 	as(func(e *UnsupportedMediaTypeError) *Problem { return problem("unsupported_media_type", e.Reason) }),
 	as(func(e *MethodNotAllowedError) *Problem {
 		return problem("method_not_allowed", sentence(e)).with("Allow", allowList(e.Allow))

@@ -33,7 +33,7 @@ var rules = []rule{
 	{room: "pkg/store/storetest", ours: []string{"pkg/localpg", "migrations", "migrations/platform"}, foreign: []string{"github.com/lib/pq"},
 		because: "every room may test on a real database without dragging in another room"},
 	{room: "pkg/servicetest", ours: []string{"pkg/auth", "pkg/auth/issuer", "pkg/lifecycle", "pkg/store", "pkg/store/storetest", "pkg/web", "migrations/platform"},
-		foreign: []string{"github.com/jmoiron/sqlx", "github.com/prometheus/"},
+		foreign: []string{"github.com/google/go-cmp/", "github.com/jmoiron/sqlx", "github.com/prometheus/"},
 		because: "services are tested on the real parts that all of them have, and on nothing that only one has"},
 	{room: "pkg/localpg", foreign: []string{"github.com/lib/pq"},
 		because: "it runs a server and knows nothing of what is kept in it"},

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// listen opens a loopback port below those that outgoing connections take.
-func listen(t testing.TB) net.Listener {
+// Listen opens a loopback port below those that outgoing connections take.
+func Listen(t testing.TB) net.Listener {
 	t.Helper()
 	for range 100 {
 		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))); err == nil {
@@ -24,7 +24,7 @@ func listen(t testing.TB) net.Listener {
 // FreeAddress is a loopback address on which nobody listens at the moment.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	l := listen(t)
+	l := Listen(t)
 	defer l.Close()
 	return l.Addr().String()
 }

@@ -71,7 +71,7 @@ func (w *World) ServeWith(t testing.TB, router *web.Router, o web.Options) *Clie
 	}
 	server := httptest.NewUnstartedServer(web.Wrap(router, o))
 	server.Listener.Close() // it is on a port of the kernel's choice
-	server.Listener = listen(t)
+	server.Listener = Listen(t)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	server.Start()
 	t.Cleanup(server.Close)

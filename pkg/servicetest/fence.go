@@ -1,0 +1,126 @@
+package servicetest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"uuid"
+
+	"github.com/google/go-cmp/cmp"
+
+	"framerun.dev/pkg/lifecycle"
+)
+
+// methods are all that a fence is tried with.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+// Endpoint is a path of a service, and what it answers to whom.
+type Endpoint struct {
+	Path  string                // with {project} and, if it speaks of a run, {id}
+	Run   func() lifecycle.Run  // makes a fresh run of the owner's to ask for; nil if the path names none
+	Asks  map[string]Permission // by method; any other method is 405, for everybody
+	Allow string                // what 405 and OPTIONS name
+}
+
+// Permission is what a request holds and the status that those who may are answered with. Who is not named here has the same
+// right everywhere: none.
+type Permission struct {
+	Body              string // {node} stands for a node that no other request names
+	Owner             int    // the colleague's too
+	OtherProject      int    // 0 stands for 404: whatever is asked for lies in another project
+	OtherOrganization int    // 0 stands for 404 as well
+}
+
+// Fence tries every endpoint with every method as every principal. A 404 must be, to the byte, what an unknown id or project is
+// answered with, and only a request of the right person may change anything.
+func Fence(t *testing.T, w *World, c *Client, endpoints []Endpoint) {
+	t.Helper()
+	everybody := []Principal{w.Owner, w.Colleague, w.OtherProject, w.OtherOrganization, w.Intruder, w.Expired, w.Unknown, w.Nobody}
+	for _, e := range endpoints {
+		for _, method := range methods {
+			for _, p := range everybody {
+				t.Run(fmt.Sprintf("%s %s as %s", method, e.Path, p.Name), func(t *testing.T) { e.try(t, w, c, method, p) })
+			}
+		}
+	}
+}
+
+func (e Endpoint) try(t *testing.T, w *World, c *Client, method string, p Principal) {
+	t.Helper()
+	id := ""
+	if e.Run != nil {
+		id = e.Run().ID
+	}
+	before := w.Content(t)
+	body := strings.ReplaceAll(e.Asks[method].Body, "{node}", w.Draft(lifecycle.WF2Des).WFNodeID)
+	got := c.Send(t, method, e.path(p.ProjectID, id), p, body)
+	want := e.want(w, method, p)
+	if got.Status != want {
+		t.Fatalf("got %d %s; want %d", got.Status, got.Body, want)
+	}
+	if after := w.Content(t); want >= 300 && !maps.Equal(before, after) {
+		t.Errorf("a refused request changed something: %s", cmp.Diff(before, after))
+	}
+	if allow := got.Header.Get("Allow"); (want == 405 || method == "OPTIONS") && allow != e.Allow {
+		t.Errorf("Allow is %q; want %q", allow, e.Allow)
+	}
+	if want == 404 {
+		unknown := c.Send(t, method, e.path(p.ProjectID, uuid.NewV7().String()), p, body)
+		if e.Run == nil {
+			unknown = c.Send(t, method, e.path(999_999, ""), p, body)
+		}
+		if diff := cmp.Diff(anonymous(unknown), anonymous(got)); diff != "" {
+			t.Errorf("what is another's is told apart from what is not there: %s", diff)
+		}
+	}
+	if method != http.MethodHead && want >= 400 && (want == 401) != (got.Header.Get("WWW-Authenticate") == "Bearer") {
+		t.Errorf("%d with WWW-Authenticate %q", want, got.Header.Get("WWW-Authenticate"))
+	}
+}
+
+func (e Endpoint) path(project int64, id string) string {
+	return strings.NewReplacer("{project}", fmt.Sprint(project), "{id}", id).Replace(e.Path)
+}
+
+// want is the status of a cell.
+func (e Endpoint) want(w *World, method string, p Principal) int {
+	asked, exists := e.Asks[method]
+	switch {
+	case !exists && method == http.MethodOptions:
+		return http.StatusNoContent
+	case !exists:
+		return http.StatusMethodNotAllowed
+	}
+	switch p {
+	case w.Owner, w.Colleague:
+		return asked.Owner
+	case w.OtherProject:
+		return orNotFound(asked.OtherProject)
+	case w.OtherOrganization:
+		return orNotFound(asked.OtherOrganization)
+	case w.Intruder:
+		return http.StatusNotFound
+	case w.Unknown:
+		return http.StatusForbidden
+	}
+	return http.StatusUnauthorized
+}
+
+func orNotFound(status int) int {
+	if status == 0 {
+		return http.StatusNotFound
+	}
+	return status
+}
+
+// anonymous is a reply without what is different in each.
+func anonymous(r Reply) Reply {
+	id := r.Header.Get("X-Request-Id")
+	r.Body = strings.ReplaceAll(r.Body, id, "")
+	r.Header = r.Header.Clone()
+	r.Header.Del("X-Request-Id")
+	r.Header.Del("Date")
+	return r
+}

@@ -38,8 +38,9 @@ type Base struct {
 	DrainDelay  time.Duration // DRAIN_DELAY: how long a load balancer needs to hear of readyz
 }
 
-// ReadBase reads Base; problems are kept in e.
-func ReadBase(e *Env) Base {
+// ReadBase reads Base; problems are kept in e. maxInFlight is what MAX_IN_FLIGHT is when it is not set: requests that use PostgreSQL
+// must not outnumber its connections by too much, requests that only wait may.
+func ReadBase(e *Env, maxInFlight int) Base {
 	return Base{
 		Listen:      e.Required("LISTEN"),
 		OpsListen:   e.Required("OPS_LISTEN"),
@@ -47,7 +48,7 @@ func ReadBase(e *Env) Base {
 		Pool:        e.Int("DATABASE_POOL", 12, 2, 200),
 		NATSURL:     e.RequiredURL("NATS_URL", "nats", "tls"),
 		LogLevel:    e.Level("LOG_LEVEL", slog.LevelInfo),
-		MaxInFlight: e.Int("MAX_IN_FLIGHT", 512, 1, 1_000_000),
+		MaxInFlight: e.Int("MAX_IN_FLIGHT", maxInFlight, 1, 1_000_000),
 		DrainDelay:  e.Duration("DRAIN_DELAY", 0),
 	}
 }

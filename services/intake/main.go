@@ -12,7 +12,7 @@ func main() { app.Main("intake", run) }
 
 func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error {
 	env := app.NewEnv(lookup)
-	base, tokens, workers := app.ReadBase(env), app.ReadTokens(env), readWorkers(env)
+	base, tokens, workers := app.ReadBase(env, 512), app.ReadTokens(env), readWorkers(env)
 	limits := readLimits(env)
 	if err := env.Err(); err != nil {
 		return err

@@ -12,7 +12,7 @@ func main() { app.Main("interaction", run) }
 
 func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error {
 	env := app.NewEnv(lookup)
-	base, tokens := app.ReadBase(env), app.ReadTokens(env)
+	base, tokens := app.ReadBase(env, 512), app.ReadTokens(env)
 	if err := env.Err(); err != nil {
 		return err
 	}

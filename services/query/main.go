@@ -12,7 +12,7 @@ func main() { app.Main("query", run) }
 
 func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error {
 	env := app.NewEnv(lookup)
-	base, tokens, results := app.ReadBase(env), app.ReadTokens(env), readResults(env)
+	base, tokens, results := app.ReadBase(env, 20_000), app.ReadTokens(env), readResults(env)
 	if err := env.Err(); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func main() { app.Main("status", run) }
 
 func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error {
 	env := app.NewEnv(lookup)
-	base := app.ReadBase(env)
+	base := app.ReadBase(env, 512)
 	account := env.Required("SERVICE_ACCOUNT_SUB") // the cognito_sub in whose name workers' words are stored
 	webhooks, err := auth.NewWebhooks(env.List("WEBHOOK_SECRETS"), time.Now)
 	if err != nil {

@@ -47,24 +47,25 @@ func failureMessage(code, text string) string {
 // unfit finds what never leaves: credentials, addresses with credentials, places inside the machines, stack traces, SQL. A text
 // that holds any of it is not shown at all, for a half of it may be as bad as the whole.
 var unfit = regexp.MustCompile(`(?i)` + strings.Join([]string{
-	`(AKIA|ASIA|AGPA|AIDA|AROA|ANPA)[A-Z0-9]{12,}`,                         // AWS key ids
-	`\barn:[a-z0-9-]*:`,                                                    // ARNs
-	`[a-z][a-z0-9+.-]*://[^\s/@]*@`,                                        // URLs with credentials
-	`\b(postgres(ql)?|mysql|mongodb(\+srv)?|redis|amqp|nats|s3|file)://`,   // addresses of inner parts
-	`[?&](x-amz-|awsaccesskeyid|signature|sig|token|access_token)[^=\s]*=`, // signed links
-	`\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`,                               // authorization headers
-	`\beyJ[a-z0-9_-]{5,}\.[a-z0-9_-]+`,                                     // tokens
-	`\b(whsec|sk|pk|ghp|gho|xox[a-z]|glpat|figd)[_-][a-z0-9_-]{8,}`,        // secrets by their prefixes
+	`(AKIA|ASIA|AGPA|AIDA|AROA|ANPA)[A-Z0-9]{12,}`, `\bAIza[\w-]{20,}`, // cloud key ids
+	`\barn:[a-z0-9-]*:`,             // ARNs
+	`[a-z][a-z0-9+.-]*://[^\s/@]*@`, // URLs with credentials
+	`\b(postgres(ql)?|mysql|mongodb(\+srv)?|redis|amqp|nats|s3|gs|file)://`, // addresses of inner parts
+	`x-(amz|goog)-[a-z]`, `[?&](awsaccesskeyid|signature|sig|[a-z_-]*token)[^=\s]*=`, // signed links
+	`\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}`,                            // authorization headers
+	`\beyJ[a-z0-9_-]{5,}\.[a-z0-9_-]+`,                                  // tokens
+	`\b(whsec|sk|pk|ghp|gho|ghs|xox[a-z]|glpat|figd)[_-][a-z0-9_-]{8,}`, // secrets by their prefixes
 	`-----BEGIN`, // keys in PEM
-	`\b(password|passwd|pwd|secret|api[_-]?key|access[_-]?key|credential)s?\b\s*[=:]`, // assignments
-	`\b[a-z0-9/+]{40}\b`,                // what looks like a secret access key
-	`(^|[\s"'(=:,\[])(/[\w.@~+-]+){2,}`, // absolute paths
-	`\b[a-z]:\\`, `\\\\[\w.-]+\\`,       // Windows paths
-	`~/[\w.]`,                                                                                            // home folders
-	`traceback \(most recent`, `\bgoroutine \d+ \[`, `\bpanic:`, `\.(go|py|js|ts|java|rb|rs|cs|php):\d+`, // stack traces
+	`(password|passwd|pwd|secret|(api|access|account|private)[_-]?key|credential)\w*[\\"'\s]*[=:]`, `token\w*[\\"'\s]*=`, // assignments
+	`[a-z0-9/+]{40,}`,                                  // what is as long as a secret access key
+	`(^|[^\pL\pN_/])(/[\pL\pN_.@~+-]+){2,}`, `~/[\w.]`, // places on a machine
+	`\b[a-z]:\\`, `\\\\[\w.-]+\\`, // the same on Windows
+	`traceback \(most recent`, `\bgoroutine \d+ \[`, `\b(panic|runtime error):`, `\.(go|py|js|ts|java|rb|rs|cs|php):\d+`, // stack traces
 	`\bfile "[^"]*", line \d+`, `\bat [\w$.<>]+ ?\([^)]*:\d+`, `\bexception in thread`,
-	`\bselect\b.+\bfrom\b`, `\binsert\s+into\b`, `\bupdate\b.+\bset\b`, `\bdelete\s+from\b`, `\b(pq|sqlstate)\b ?:?`, // SQL
-	`\b(10|127|192\.168|172\.(1[6-9]|2\d|3[01]))(\.\d{1,3}){2,3}\b`, `\b[\w-]+\.(internal|local|svc)\b`, // inner hosts
+	`\bselect\b.+\bfrom\b`, `\binsert\s+into\b`, `\bupdate\b.+\bset\b`, `\bdelete\s+from\b`, `\b(pq|sqlstate)\b`, // SQL
+	`\bviolates\b.+\bconstraint\b`, `\brelation "`, `\bsyntax error at or near\b`, // what PostgreSQL says
+	`\b(10|127|169\.254|192\.168|172\.(1[6-9]|2\d|3[01]))(\.\d{1,3}){2,3}\b`, // inner hosts
+	`\blocalhost\b`, `\b[\w-]+\.(internal|local|svc|amazonaws)\b`,
 }, `|`))
 
 // safeText makes a worker's text fit for a client: valid, without control characters, of at most max code points. It reports false,
@@ -79,7 +80,7 @@ func safeText(text string, max int) (string, bool) {
 		}
 		return r
 	}, clean)
-	if unfit.MatchString(clean) {
+	if unfit.MatchString(shorten(clean, 4*max)) { // far enough beyond what is shown to know what was cut in two
 		return "", false
 	}
 	return shorten(clean, max), true

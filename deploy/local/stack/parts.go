@@ -157,9 +157,9 @@ func (s *Stack) startIssuer(context.Context) error {
 	}
 	s.issuer = pool
 	for token, c := range map[*string]issuer.Claims{
-		&a.Tokens.Plugin: {Subject: platform.UserPlugin, ClientID: pluginClient, OrganizationID: platform.OrganizationID},
-		&a.Tokens.API:    {Subject: platform.UserAPI, ClientID: apiClient, OrganizationID: platform.OrganizationID},
-		&a.Tokens.OtherOrganization: {Subject: platform.UserOtherOrganization, ClientID: pluginClient,
+		&a.Tokens.Plugin: {Subject: platform.UserPlugin, ClientID: PluginClient, OrganizationID: platform.OrganizationID},
+		&a.Tokens.API:    {Subject: platform.UserAPI, ClientID: APIClient, OrganizationID: platform.OrganizationID},
+		&a.Tokens.OtherOrganization: {Subject: platform.UserOtherOrganization, ClientID: PluginClient,
 			OrganizationID: platform.OtherOrganizationID},
 	} {
 		c.Lifetime = 24 * time.Hour

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	pluginClient = "local-plugin-client"
-	apiClient    = "local-api-client"
+	// PluginClient and APIClient are the clients of the user pool that may sign in.
+	PluginClient = "local-plugin-client"
+	APIClient    = "local-api-client"
 
 	// readyWithin bounds the start of the services; they need a fraction of it.
 	readyWithin = 20 * time.Second
@@ -81,7 +82,7 @@ func (s *Stack) environment(name string, i int) []string {
 		"DATABASE_URL": a.Postgres, "NATS_URL": a.NATS, "LOG_LEVEL": os.Getenv("LOG_LEVEL"),
 	}
 	people := map[string]string{
-		"COGNITO_ISSUER": a.Issuer, "COGNITO_CLIENTS": pluginClient + "=plugin," + apiClient + "=api",
+		"COGNITO_ISSUER": a.Issuer, "COGNITO_CLIENTS": PluginClient + "=plugin," + APIClient + "=api",
 		"ORGANIZATION_CLAIM": issuer.OrganizationClaim, "DEFAULT_ORGANIZATION_ID": fmt.Sprint(platform.OrganizationID),
 	}
 	cloud := map[string]string{

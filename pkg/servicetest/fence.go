@@ -39,20 +39,22 @@ func Fence(t *testing.T, w *World, c *Client, endpoints []Endpoint) {
 	t.Helper()
 	everybody := []Principal{w.Owner, w.Colleague, w.OtherProject, w.OtherOrganization, w.Intruder, w.Expired, w.Unknown, w.Nobody}
 	for _, e := range endpoints {
+		id := ""
 		for _, method := range methods {
 			for _, p := range everybody {
-				t.Run(fmt.Sprintf("%s %s as %s", method, e.Path, p.Name), func(t *testing.T) { e.try(t, w, c, method, p) })
+				t.Run(fmt.Sprintf("%s %s as %s", method, e.Path, p.Name), func(t *testing.T) {
+					if e.Run != nil && (id == "" || e.want(w, method, p) < 300) { // one that is as it was made
+						id = e.Run().ID
+					}
+					e.try(t, w, c, method, p, id)
+				})
 			}
 		}
 	}
 }
 
-func (e Endpoint) try(t *testing.T, w *World, c *Client, method string, p Principal) {
+func (e Endpoint) try(t *testing.T, w *World, c *Client, method string, p Principal, id string) {
 	t.Helper()
-	id := ""
-	if e.Run != nil {
-		id = e.Run().ID
-	}
 	before := w.Content(t)
 	body := strings.ReplaceAll(e.Asks[method].Body, "{node}", w.Draft(lifecycle.WF2Des).WFNodeID)
 	got := c.Send(t, method, e.path(p.ProjectID, id), p, body)

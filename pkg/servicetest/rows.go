@@ -3,6 +3,7 @@ package servicetest
 import (
 	"encoding/json/v2"
 	"fmt"
+	"strings"
 	"testing"
 
 	"framerun.dev/pkg/lifecycle"
@@ -111,15 +112,21 @@ func Told(letters []Letter) []string {
 // that nothing changed.
 func (w *World) Content(t testing.TB) map[string]string {
 	t.Helper()
-	content := map[string]string{}
+	var each []string
 	for _, table := range tables {
-		var digest string
-		err := w.SQL.GetContext(t.Context(), &digest, fmt.Sprintf(
-			`SELECT count(*) || ' ' || coalesce(md5(string_agg(r::text, E'\n' ORDER BY r::text)), '') FROM %s r`, table))
-		if err != nil {
-			t.Fatal(err)
-		}
-		content[table] = digest
+		each = append(each, fmt.Sprintf(`SELECT '%[1]s' AS name,
+			count(*) || ' ' || coalesce(md5(string_agg(r::text, E'\n' ORDER BY r::text)), '') AS digest FROM %[1]s r`, table))
+	}
+	var digests []struct {
+		Name   string `db:"name"`
+		Digest string `db:"digest"`
+	}
+	if err := w.SQL.SelectContext(t.Context(), &digests, strings.Join(each, " UNION ALL ")); err != nil {
+		t.Fatal(err)
+	}
+	content := map[string]string{}
+	for _, d := range digests {
+		content[d.Name] = d.Digest
 	}
 	return content
 }

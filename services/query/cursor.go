@@ -37,6 +37,8 @@ func writeCursor(query url.Values, last store.Position) string {
 	return base64.RawURLEncoding.EncodeToString(append(raw, id[:]...))
 }
 
+var notACursor = &web.MalformedError{Field: "cursor", Reason: "is not a cursor of this list; take nextCursor of an earlier page as it is"}
+
 // readCursor returns the zero position where there is no cursor.
 func readCursor(query url.Values) (store.Position, error) {
 	if !query.Has("cursor") {
@@ -44,11 +46,14 @@ func readCursor(query url.Values) (store.Position, error) {
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(query.Get("cursor"))
 	if err != nil || len(raw) != cursorLen {
-		return store.Position{}, &web.MalformedError{Field: "cursor", Reason: "is not a cursor of this list; take nextCursor of an earlier page as it is"}
+		return store.Position{}, notACursor
 	}
 	if string(raw[:digestLen]) != string(filtersDigest(query)) {
 		return store.Position{}, &web.MalformedError{Field: "cursor", Reason: "belongs to other filters; begin again without a cursor"}
 	}
-	micros := int64(binary.BigEndian.Uint64(raw[digestLen:]))
-	return store.Position{CreatedAt: time.UnixMicro(micros).UTC(), ID: uuid.UUID(raw[digestLen+8:]).String()}, nil
+	at := time.UnixMicro(int64(binary.BigEndian.Uint64(raw[digestLen:]))).UTC()
+	if !ordinary(at) {
+		return store.Position{}, notACursor
+	}
+	return store.Position{CreatedAt: at, ID: uuid.UUID(raw[digestLen+8:]).String()}, nil
 }

@@ -117,8 +117,11 @@ func (p *params) text(name string, canonical func(string) (string, error)) strin
 		return ""
 	}
 	raw := p.query.Get(name)
-	text, err := canonical(p.fields.Text(name, &raw, true, 255))
-	if raw != "" && err != nil {
+	if p.fields.Text(name, &raw, true, 255) == "" {
+		return ""
+	}
+	text, err := canonical(raw)
+	if err != nil {
 		p.fields.Refuse(name, err.Error())
 	}
 	return text
@@ -145,12 +148,15 @@ func (p *params) time(name string) time.Time {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.RFC3339Nano, p.query.Get(name))
-	if err != nil || t.Year() < 1 || t.Year() > 9999 {
+	if err != nil || !ordinary(t) {
 		p.fields.Refuse(name, "must be a time like 2026-01-31T08:30:00Z; a plus sign in a query string is written %2B")
 		return time.Time{}
 	}
 	return t
 }
+
+// ordinary times are those of the years that RFC 3339 can write; PostgreSQL takes them all.
+func ordinary(t time.Time) bool { return t.Year() >= 1 && t.Year() <= 9999 }
 
 func (p *params) limit() int {
 	if !p.query.Has("limit") {

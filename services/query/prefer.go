@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,7 +21,10 @@ func preferredWait(r *http.Request) time.Duration {
 				continue
 			}
 			seconds, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
-			if err != nil {
+			switch {
+			case errors.Is(err, strconv.ErrRange): // it can be read, and is very long
+				return longestWait
+			case err != nil:
 				return 0
 			}
 			return min(time.Duration(seconds)*time.Second, longestWait)

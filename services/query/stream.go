@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"framerun.dev/pkg/app"
@@ -25,13 +27,14 @@ func (s *server) stream(r *http.Request, ref lifecycle.Ref, read reader) (*web.R
 	if err != nil {
 		return nil, err
 	}
-	return &web.Reply{
-		Header: http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-store"}, "X-Accel-Buffering": {"no"}},
-		Stream: func(w http.ResponseWriter, r *http.Request) error {
-			t := teller{w: w, out: http.NewResponseController(w), seen: r.Header.Get("Last-Event-ID")}
-			return s.tell(r, &t, ref, run, read)
-		},
-	}, nil
+	header := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-store"}, "X-Accel-Buffering": {"no"}}
+	if r.Method == http.MethodHead { // a stream without a body would only hold the connection
+		return &web.Reply{Header: header}, nil
+	}
+	return &web.Reply{Header: header, Stream: func(w http.ResponseWriter, r *http.Request) error {
+		t := teller{w: w, out: http.NewResponseController(w), seen: r.Header.Get("Last-Event-ID")}
+		return s.tell(r, &t, ref, run, read)
+	}}, nil
 }
 
 func (s *server) tell(r *http.Request, t *teller, ref lifecycle.Ref, run lifecycle.Run, read reader) error {
@@ -61,42 +64,51 @@ type teller struct {
 	w        http.ResponseWriter
 	out      *http.ResponseController
 	seen     string // the last version told
-	progress *resource.Progress
+	progress string // the last progress told with it, as it was written
 	last     time.Time
 }
 
 // show tells run if the reader has not seen this version or this progress, and otherwise gives a sign of life when it is time.
 func (t *teller) show(run lifecycle.Run, progress *resource.Progress) error {
-	id := web.ETag(run.ID, run.UpdatedAt)
-	id = id[1 : len(id)-1]
+	id := strings.Trim(web.ETag(run.ID, run.UpdatedAt), `"`)
+	latest, err := written(progress)
+	if err != nil {
+		return err
+	}
 	switch {
 	case id != t.seen:
-		t.seen, t.progress = id, progress
-		return t.write("run", id, resource.Of(run, progress))
-	case progress != nil && (t.progress == nil || *progress != *t.progress):
-		t.progress = progress
-		return t.write("progress", id, progress)
+		whole, err := written(resource.Of(run, progress))
+		if err != nil {
+			return err
+		}
+		t.seen, t.progress = id, latest
+		return t.event("run", id, whole)
+	case progress != nil && latest != t.progress:
+		t.progress = latest
+		return t.event("progress", id, latest)
 	case t.last.IsZero() || time.Since(t.last) > heartbeat:
 		return t.send(": still " + string(run.State) + "\n\n")
 	}
 	return nil
 }
 
-func (t *teller) write(event, id string, body any) error {
-	data, err := json.Marshal(body, json.Deterministic(true))
-	if err != nil {
-		return err
-	}
-	return t.send(fmt.Sprintf("event: %s\nid: %s\ndata: %s\n\n", event, id, data))
+func written(v any) (string, error) {
+	data, err := json.Marshal(v, json.Deterministic(true))
+	return string(data), err
 }
 
+func (t *teller) event(name, id, data string) error {
+	return t.send(fmt.Sprintf("event: %s\nid: %s\ndata: %s\n\n", name, id, data))
+}
+
+// send lets a failing write pass: the reader has gone or takes nothing any more, and net/http ends the request's context for it.
 func (t *teller) send(text string) error {
 	t.last = time.Now()
-	if err := t.out.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := t.out.SetWriteDeadline(t.last.Add(patience)); errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
-	if _, err := t.w.Write([]byte(text)); err != nil {
-		return nil // the reader has gone
+	if _, err := t.w.Write([]byte(text)); err == nil {
+		_ = t.out.Flush()
 	}
-	return t.out.Flush()
+	return nil
 }

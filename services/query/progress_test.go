@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+	"uuid"
+
+	"github.com/google/go-cmp/cmp"
+
+	"framerun.dev/pkg/events"
+	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/web"
+)
+
+// report is a worker's word on the version of run that it works on.
+func report(run lifecycle.Run, at time.Time, percent float64, message string) events.Progress {
+	return events.Progress{Version: run.UpdatedAt, At: at, Percent: &percent, Message: message}
+}
+
+// The latest progress is shown with the run, alone and in lists, until the run moves on.
+func TestProgressIsShownUntilTheRunMovesOn(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
+	at := time.Now()
+	shows := func(want any) {
+		t.Helper()
+		if got := q.get(t, path(run)).JSON(t)["progress"]; !cmp.Equal(got, want) {
+			t.Errorf("progress is %v; want %v", got, want)
+		}
+		items := q.get(t, "/v1/projects/1/wf2des").JSON(t)["items"].([]any)
+		if got := items[0].(map[string]any)["progress"]; !cmp.Equal(got, want) {
+			t.Errorf("in the list progress is %v; want %v", got, want)
+		}
+	}
+	shows(nil)
+	q.watch.progressed(run.Ref, report(run, at, 40, "Reading"))
+	first := map[string]any{"percent": 40.0, "message": "Reading", "at": web.Timestamp(at)}
+	shows(first)
+	tag := q.get(t, path(run)).Header.Get("Etag")
+	if tag != web.ETag(run.ID, run.UpdatedAt) {
+		t.Error("progress changed the ETag")
+	}
+
+	q.watch.progressed(run.Ref, report(run, at.Add(-time.Second), 20, "Late")) // an older one that comes late
+	shows(first)
+	q.watch.progressed(run.Ref, events.Progress{Version: run.UpdatedAt, At: at.Add(time.Second)})
+	shows(map[string]any{"percent": nil, "message": nil, "at": web.Timestamp(at.Add(time.Second))})
+
+	was := run
+	run = q.Step(t, run, lifecycle.Parsed).Run
+	shows(nil)
+	q.watch.progressed(run.Ref, report(was, at.Add(time.Minute), 99, "Of the version before"))
+	shows(nil)
+	run = q.Step(t, run, lifecycle.Confirm).Run
+	q.watch.progressed(run.Ref, report(run, at.Add(2*time.Minute), 70, "Assembling"))
+	shows(map[string]any{"percent": 70.0, "message": "Assembling", "at": web.Timestamp(at.Add(2 * time.Minute))})
+	run = q.Step(t, run, lifecycle.Complete).Run
+	q.watch.progressed(run.Ref, report(run, at.Add(time.Hour), 100, "After the end"))
+	shows(nil)
+}
+
+// What the watch remembers is bounded, and what it remembers of ended runs goes when they are looked at.
+func TestWatchRemembersLittle(t *testing.T) {
+	t.Parallel()
+	w := newWatch()
+	for i := range remembered + 10 {
+		w.progressed(lifecycle.Ref{Kind: lifecycle.WF2Des, ID: fmt.Sprint(i)}, events.Progress{})
+		if len(w.latest) > remembered {
+			t.Fatalf("%d reports are kept", len(w.latest))
+		}
+	}
+	run := lifecycle.Run{Ref: lifecycle.Ref{Kind: lifecycle.WF2Des, ID: uuid.NewV7().String()}, State: lifecycle.Parsing}
+	w.progressed(run.Ref, events.Progress{})
+	before := len(w.latest)
+	run.State = lifecycle.Failed
+	if w.progress(run) != nil || len(w.latest) != before-1 {
+		t.Error("the progress of an ended run is still there")
+	}
+}
+
+// A hint reaches everybody who waits for the run and nobody else, and hints that nobody has taken yet are one.
+func TestWatchWakesWhoeverWaits(t *testing.T) {
+	t.Parallel()
+	w := newWatch()
+	run, other := lifecycle.Ref{Kind: lifecycle.WF2Des, ID: "1"}, lifecycle.Ref{Kind: lifecycle.Code2WF, ID: "1"}
+	first, forgetFirst := w.changes(run)
+	second, forgetSecond := w.changes(run)
+	stranger, forgetStranger := w.changes(other)
+	for range 3 {
+		w.changed(run)
+	}
+	w.progressed(run, events.Progress{})
+	if len(first) != 1 || len(second) != 1 || len(stranger) != 0 {
+		t.Errorf("tokens: %d, %d, %d; want 1, 1, 0", len(first), len(second), len(stranger))
+	}
+	forgetFirst()
+	<-second
+	w.changed(run)
+	if len(first) != 1 || len(second) != 1 {
+		t.Errorf("after one has gone there are %d and %d tokens", len(first), len(second))
+	}
+	forgetSecond()
+	forgetStranger()
+	if len(w.waiting) != 0 {
+		t.Errorf("nobody waits, and the watch holds %v", w.waiting)
+	}
+}

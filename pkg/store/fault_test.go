@@ -23,14 +23,14 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// until polls for a condition, for ten seconds at most.
+// until polls for a condition, for half a minute at most.
 func until(t *testing.T, about string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); <-tick.C {
+	for deadline := time.Now().Add(30 * time.Second); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("in ten seconds it did not come to this: %s", about)
+			t.Fatalf("in half a minute it did not come to this: %s", about)
 		}
 	}
 }
@@ -52,6 +52,12 @@ const waitingForLocks = `SELECT count(*) FROM pg_stat_activity WHERE datname = c
 func (w *world) untilBlocked(t *testing.T) {
 	t.Helper()
 	until(t, "somebody waits for a lock", func() bool { return value[int](t, w, waitingForLocks) > 0 })
+}
+
+// leave is a caller who goes away while the command waits.
+func leave(t *testing.T, w *world, cancel context.CancelFunc) {
+	w.untilBlocked(t)
+	cancel()
 }
 
 // mustBeClean fails unless the store has given all connections back, and none of them is still in a transaction.
@@ -93,16 +99,17 @@ func TestContextEndedBefore(t *testing.T) {
 func TestFaultsWhileACommandWaits(t *testing.T) {
 	t.Parallel()
 	for about, strike := range map[string]func(*testing.T, *world, context.CancelFunc){
-		"the caller leaves":     func(_ *testing.T, _ *world, cancel context.CancelFunc) { cancel() },
+		"the caller leaves":     leave,
 		"the statement is late": func(*testing.T, *world, context.CancelFunc) {},
 		"the session is ended": func(t *testing.T, w *world, _ context.CancelFunc) {
+			w.untilBlocked(t)
 			w.exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 		},
 	} {
 		t.Run(about, func(t *testing.T) {
 			t.Parallel()
 			w := open(t)
-			s := openStore(t, w.url, store.Options{Pool: 1, StatementTimeout: 700 * time.Millisecond})
+			s := openStore(t, w.url, store.Options{Pool: 1, StatementTimeout: 2 * time.Second})
 			run := w.in(t, lifecycle.AwaitingConfirm, w.creation(lifecycle.WF2Des))
 			before := w.tables(t)
 			release := w.hold(t, `SELECT FROM wf2des WHERE id = $1 FOR UPDATE`, run.ID)
@@ -113,7 +120,6 @@ func TestFaultsWhileACommandWaits(t *testing.T) {
 				_, err := s.Apply(ctx, command(lifecycle.Confirm, run))
 				done <- err
 			}()
-			w.untilBlocked(t)
 			strike(t, w, cancel)
 			if err := <-done; !errors.Is(err, lifecycle.ErrUnavailable) {
 				t.Errorf("%v, want ErrUnavailable", err)
@@ -134,13 +140,13 @@ func TestFaultsWhileACommandWaits(t *testing.T) {
 func TestFaultsWhileACreationWaits(t *testing.T) {
 	t.Parallel()
 	for about, strike := range map[string]func(*testing.T, *world, context.CancelFunc){
-		"the caller leaves":     func(_ *testing.T, _ *world, cancel context.CancelFunc) { cancel() },
+		"the caller leaves":     leave,
 		"the statement is late": func(*testing.T, *world, context.CancelFunc) {},
 	} {
 		t.Run(about, func(t *testing.T) {
 			t.Parallel()
 			w := open(t)
-			s := openStore(t, w.url, store.Options{Pool: 1, StatementTimeout: 700 * time.Millisecond})
+			s := openStore(t, w.url, store.Options{Pool: 1, StatementTimeout: 2 * time.Second})
 			c := w.creation(lifecycle.WF2Des)
 			release := w.hold(t, `INSERT INTO wf2des (id, organization_id, project_id, figma_file_key, wf_node_id, screen_id, trigger_surface, phase, created_by, updated_by)
 				VALUES ('rival', 1, 1, $1, $2, 'screen', '1', '0', 'user-plugin', 'user-plugin')`, c.Run.FigmaFileKey, c.Run.WFNodeID)
@@ -151,7 +157,6 @@ func TestFaultsWhileACreationWaits(t *testing.T) {
 				_, err := s.Create(ctx, c)
 				done <- err
 			}()
-			w.untilBlocked(t)
 			strike(t, w, cancel)
 			err := <-done
 			unsure := ctx.Err() != nil && errors.Is(err, lifecycle.ErrOutcomeUnknown)

@@ -9,7 +9,7 @@ import (
 )
 
 // Parcel is an outbox entry under a lease: until the lease runs out nobody else is given it. Tries counts the leases and is the
-// fence between two relays: one that slept through its lease no longer settles anything.
+// fence between two relays: one that slept through its lease no longer puts back or sets aside what is another's by now.
 type Parcel[T any] struct {
 	ID    int64
 	Tries int
@@ -136,7 +136,7 @@ func (s *Store) runsOf(ctx context.Context, entries []claimed) (map[string]lifec
 	return byID, nil
 }
 
-// Sent forgets entries that have arrived.
+// Sent forgets entries that have arrived. It needs no fence: what has arrived need not be sent again, whoever holds it now.
 func (s *Store) Sent(ctx context.Context, ids []int64) error {
 	return failed(ctx, "forget sent entries", s.exec(ctx, `DELETE FROM outbox WHERE id = ANY($1)`, pq.Array(ids)))
 }

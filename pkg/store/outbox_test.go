@@ -154,7 +154,22 @@ func TestLeaseRunsOut(t *testing.T) {
 	}
 }
 
-// Two relays on one outbox: everything is carried, nothing by both, and each run's messages in order.
+// Catches a relay that waits for another one's claim, or takes the same entries as soon as that is through.
+func TestClaimPassesByWhatIsBeingClaimed(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	busy, free := w.create(t, w.creation(lifecycle.Code2WF)), w.create(t, w.creation(lifecycle.Code2WF))
+	release := w.hold(t, `UPDATE outbox SET tries = tries + 1, due_at = now() + interval '1 hour' WHERE run_id = $1`, busy.ID)
+	if got := w.claimJobs(t, 100); len(got) != 1 || got[0].Load.Run.ID != free.ID {
+		t.Errorf("while another relay claims the first job: %v", got)
+	}
+	release() // it died in the middle
+	if got := w.claimJobs(t, 100); len(got) != 1 || got[0].Load.Run.ID != busy.ID {
+		t.Errorf("after it: %v", got)
+	}
+}
+
+// Several relays on one outbox: everything is carried, nothing by both, and each run's messages in order.
 func TestRelaysShareWithoutDoubles(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"net/url"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -34,9 +35,12 @@ func readWorkers(e *app.Env) workers {
 			e.Refuse("SQS_QUEUE_URLS", "names no queue for "+route+"; give wf2des=…,des2wf=…,code2wf=…, or one SQS_QUEUE_URL for all")
 		}
 	}
-	for route := range w.urls {
+	for route, address := range w.urls {
 		if !slices.Contains(routes, route) {
 			e.Refuse("SQS_QUEUE_URLS", "names a queue for something that is not wf2des, des2wf or code2wf")
+		}
+		if u, err := url.Parse(address); err != nil || u.Host == "" {
+			e.Refuse("SQS_QUEUE_URLS", "must give the URL of a queue, such as https://sqs.ap-northeast-1.amazonaws.com/123456789012/jobs")
 		}
 	}
 	return w

@@ -1,22 +1,18 @@
 package main
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-	"uuid"
 
 	"github.com/google/go-cmp/cmp"
 
 	"framerun.dev/migrations/platform"
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/servicetest"
-	"framerun.dev/pkg/store"
 )
 
 const (
@@ -190,66 +186,71 @@ func TestListIsFenced(t *testing.T) {
 	}
 }
 
+// long is longer than any text that a list is filtered by.
+var long = strings.Repeat("x", 256)
+
+// badLists are query strings that are refused, and where.
+var badLists = map[string]struct {
+	status int
+	at     []string
+}{
+	"state=parsing":                           {400, []string{"state"}},
+	"Status=completed":                        {400, []string{"Status"}},
+	"figma_file_key=a":                        {400, []string{"figma_file_key"}},
+	"sort=score":                              {400, []string{"sort"}},
+	"status=failed&status=completed":          {400, []string{"status"}},
+	"status=failed&%73tatus=completed":        {400, []string{"%73tatus"}},
+	"limit=1&limit=1":                         {400, []string{"limit"}},
+	"status=failed;limit=1":                   {400, []string{"status"}},
+	"screenId=a;b":                            {400, []string{"screenId"}},
+	"screenId=%zz":                            {400, []string{"screenId"}},
+	"screenId=%":                              {400, []string{"screenId"}},
+	"screenId=%ff":                            {400, []string{"screenId"}},
+	"screenId=%00":                            {400, []string{"screenId"}},
+	"cursor=":                                 {400, []string{"cursor"}},
+	"cursor=abc":                              {400, []string{"cursor"}},
+	"cursor=" + long:                          {400, []string{"cursor"}},
+	"status=":                                 {422, []string{"status"}},
+	"status=0":                                {422, []string{"status"}},
+	"status=Completed":                        {422, []string{"status"}},
+	"status=completed,failed":                 {422, []string{"status"}},
+	"phase=assembling":                        {422, []string{"phase"}},
+	"edge=code2wf":                            {422, []string{"edge"}},
+	"figmaFileKey=":                           {422, []string{"figmaFileKey"}},
+	"figmaFileKey=%20":                        {422, []string{"figmaFileKey"}},
+	"figmaFileKey=" + long:                    {422, []string{"figmaFileKey"}},
+	"screenId=":                               {422, []string{"screenId"}},
+	"screenId=" + long:                        {422, []string{"screenId"}},
+	"materialized":                            {422, []string{"materialized"}},
+	"materialized=0":                          {422, []string{"materialized"}},
+	"materialized=False":                      {422, []string{"materialized"}},
+	"flagged=yes":                             {422, []string{"flagged"}},
+	"createdAfter=":                           {422, []string{"createdAfter"}},
+	"createdAfter=yesterday":                  {422, []string{"createdAfter"}},
+	"createdAfter=2026-01-31":                 {422, []string{"createdAfter"}},
+	"createdAfter=2026-01-31T08:30:00":        {422, []string{"createdAfter"}},
+	"createdAfter=2026-01-31T08:30:00+09:00":  {422, []string{"createdAfter"}}, // the plus is a space
+	"createdBefore=0000-01-01T00:00:00Z":      {422, []string{"createdBefore"}},
+	"createdBefore=2026-02-30T00:00:00Z":      {422, []string{"createdBefore"}},
+	"createdBefore=99999-01-01T00:00:00Z":     {422, []string{"createdBefore"}},
+	"limit=0":                                 {422, []string{"limit"}},
+	"limit=101":                               {422, []string{"limit"}},
+	"limit=-1":                                {422, []string{"limit"}},
+	"limit=":                                  {422, []string{"limit"}},
+	"limit=1.0":                               {422, []string{"limit"}},
+	"limit=01":                                {422, []string{"limit"}},
+	"limit=%2B1":                              {422, []string{"limit"}},
+	"limit=1e1":                               {422, []string{"limit"}},
+	"limit=99999999999999999999":              {422, []string{"limit"}},
+	"limit=0&status=x&flagged=x&figmaFileKey": {422, []string{"figmaFileKey", "status", "flagged", "limit"}},
+}
+
 // What cannot be read is 400 and what makes no sense 422, both at the parameter; no filter vanishes.
 func TestListParametersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	q := open(t)
 	q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
-	long := strings.Repeat("x", 256)
-	for raw, want := range map[string]struct {
-		status int
-		at     []string
-	}{
-		"state=parsing":                           {400, []string{"state"}},
-		"Status=completed":                        {400, []string{"Status"}},
-		"figma_file_key=a":                        {400, []string{"figma_file_key"}},
-		"sort=score":                              {400, []string{"sort"}},
-		"status=failed&status=completed":          {400, []string{"status"}},
-		"status=failed&%73tatus=completed":        {400, []string{"%73tatus"}},
-		"limit=1&limit=1":                         {400, []string{"limit"}},
-		"status=failed;limit=1":                   {400, []string{"status"}},
-		"screenId=a;b":                            {400, []string{"screenId"}},
-		"screenId=%zz":                            {400, []string{"screenId"}},
-		"screenId=%":                              {400, []string{"screenId"}},
-		"screenId=%ff":                            {400, []string{"screenId"}},
-		"screenId=%00":                            {400, []string{"screenId"}},
-		"cursor=":                                 {400, []string{"cursor"}},
-		"cursor=abc":                              {400, []string{"cursor"}},
-		"cursor=" + long:                          {400, []string{"cursor"}},
-		"status=":                                 {422, []string{"status"}},
-		"status=0":                                {422, []string{"status"}},
-		"status=Completed":                        {422, []string{"status"}},
-		"status=completed,failed":                 {422, []string{"status"}},
-		"phase=assembling":                        {422, []string{"phase"}},
-		"edge=code2wf":                            {422, []string{"edge"}},
-		"figmaFileKey=":                           {422, []string{"figmaFileKey"}},
-		"figmaFileKey=%20":                        {422, []string{"figmaFileKey"}},
-		"figmaFileKey=" + long:                    {422, []string{"figmaFileKey"}},
-		"screenId=":                               {422, []string{"screenId"}},
-		"screenId=" + long:                        {422, []string{"screenId"}},
-		"materialized":                            {422, []string{"materialized"}},
-		"materialized=0":                          {422, []string{"materialized"}},
-		"materialized=False":                      {422, []string{"materialized"}},
-		"flagged=yes":                             {422, []string{"flagged"}},
-		"createdAfter=":                           {422, []string{"createdAfter"}},
-		"createdAfter=yesterday":                  {422, []string{"createdAfter"}},
-		"createdAfter=2026-01-31":                 {422, []string{"createdAfter"}},
-		"createdAfter=2026-01-31T08:30:00":        {422, []string{"createdAfter"}},
-		"createdAfter=2026-01-31T08:30:00+09:00":  {422, []string{"createdAfter"}}, // the plus is a space
-		"createdBefore=0000-01-01T00:00:00Z":      {422, []string{"createdBefore"}},
-		"createdBefore=2026-02-30T00:00:00Z":      {422, []string{"createdBefore"}},
-		"createdBefore=99999-01-01T00:00:00Z":     {422, []string{"createdBefore"}},
-		"limit=0":                                 {422, []string{"limit"}},
-		"limit=101":                               {422, []string{"limit"}},
-		"limit=-1":                                {422, []string{"limit"}},
-		"limit=":                                  {422, []string{"limit"}},
-		"limit=1.0":                               {422, []string{"limit"}},
-		"limit=01":                                {422, []string{"limit"}},
-		"limit=%2B1":                              {422, []string{"limit"}},
-		"limit=1e1":                               {422, []string{"limit"}},
-		"limit=99999999999999999999":              {422, []string{"limit"}},
-		"limit=0&status=x&flagged=x&figmaFileKey": {422, []string{"figmaFileKey", "status", "flagged", "limit"}},
-	} {
+	for raw, want := range badLists {
 		code := map[int]string{400: "malformed_request", 422: "invalid_field"}[want.status]
 		problem := q.Send(t, "GET", wf2des+"?"+raw, q.Owner, "").Refused(t, want.status, code)
 		if got := servicetest.Faults(problem); !slices.Equal(got, want.at) {
@@ -266,149 +267,5 @@ func TestListParametersThatAreRefused(t *testing.T) {
 	}
 	for _, raw := range []string{"status=rejected", "status=cancelled"} { // a code2wf run is never so
 		q.Send(t, "GET", code2wf+"?"+raw, q.Owner, "").Refused(t, 422, "invalid_field")
-	}
-}
-
-// follow is the target of a page's Link, checked against its nextCursor; "" on the last page.
-func (q *query) follow(t *testing.T, asked string, page servicetest.Reply) string {
-	t.Helper()
-	cursor, more := page.JSON(t)["nextCursor"].(string)
-	link := page.Header.Get("Link")
-	if !more {
-		if link != "" {
-			t.Errorf("the last page has the Link %s", link)
-		}
-		return ""
-	}
-	target, isNext := strings.CutSuffix(strings.TrimPrefix(link, "<"), `>; rel="next"`)
-	got, err := url.Parse(target)
-	if err != nil || !isNext {
-		t.Fatalf("Link is %q", link)
-	}
-	want, err := url.Parse(asked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parameters := want.Query()
-	parameters.Set("cursor", cursor)
-	if got.Path != want.Path || !cmp.Equal(got.Query(), parameters) {
-		t.Errorf("the Link of %s with the cursor %s is %s", asked, cursor, target)
-	}
-	return target
-}
-
-// Pages follow one another, lose nothing and show nothing twice while runs come, move on and go.
-func TestPagesWhileRunsComeAndMoveOn(t *testing.T) {
-	t.Parallel()
-	q := open(t)
-	for range 11 {
-		q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
-	}
-	for _, limit := range []int{1, 4, 11, 100} {
-		want := ids(t, q.get(t, wf2des+"?limit=100"))
-		got := []string{}
-		next := fmt.Sprintf("%s?figmaFileKey=itMrdXTfcIHTHbSGK0Ivox&createdAfter=2020-01-01T00:00:00%%2B09:00&limit=%d", wf2des, limit)
-		for next != "" {
-			page := q.get(t, next)
-			listed := ids(t, page)
-			got = append(got, listed...)
-			if rest := len(want) - len(got); len(listed) > limit || rest > 0 && len(listed) < limit || rest < 0 {
-				t.Fatalf("limit %d: a page holds %d runs, %d remain", limit, len(listed), rest)
-			}
-			next = q.follow(t, next, page)
-			q.In(t, lifecycle.WF2Des, lifecycle.Parsing) // newer than what is asked for
-			run, err := q.Store.RunOfAnyTenant(t.Context(), lifecycle.Ref{Kind: lifecycle.WF2Des, ID: listed[0]})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if run.State == lifecycle.Parsing {
-				q.Step(t, run, lifecycle.Parsed)
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("limit %d (-want +got):\n%s", limit, diff)
-		}
-	}
-}
-
-// Runs of one microsecond are told apart by their ids.
-func TestPagesOfOneMoment(t *testing.T) {
-	t.Parallel()
-	q := open(t)
-	for range 5 {
-		q.In(t, lifecycle.Code2WF, lifecycle.Processing)
-	}
-	q.SQL.MustExec(`UPDATE code2wf SET created_at = '2026-01-31T08:30:00.123456Z'`)
-	want := ids(t, q.get(t, code2wf))
-	var got []string
-	for next := code2wf + "?limit=2"; next != ""; {
-		page := q.get(t, next)
-		got, next = append(got, ids(t, page)...), q.follow(t, next, page)
-	}
-	if len(got) != 5 || !slices.Equal(got, want) {
-		t.Errorf("got %v; want %v", got, want)
-	}
-}
-
-func TestDefaultLimitIsFifty(t *testing.T) {
-	t.Parallel()
-	q := open(t)
-	for range 51 {
-		q.In(t, lifecycle.Code2WF, lifecycle.Processing)
-	}
-	page := q.get(t, code2wf)
-	if n := len(ids(t, page)); n != 50 {
-		t.Fatalf("a page holds %d runs", n)
-	}
-	last := q.get(t, q.follow(t, code2wf, page))
-	if n := len(ids(t, last)); n != 1 || last.Header.Get("Link") != "" {
-		t.Errorf("the second page holds %d runs, and its Link is %q", n, last.Header.Get("Link"))
-	}
-}
-
-// A cursor belongs to its filters, but for the size of the pages; whatever else is made up is refused and never reaches PostgreSQL.
-func TestCursorsAreBoundToTheirFilters(t *testing.T) {
-	t.Parallel()
-	q := open(t)
-	for range 3 {
-		q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
-	}
-	const filters = "status=processing&edge=wf2des"
-	cursor := q.get(t, wf2des+"?limit=1&"+filters).JSON(t)["nextCursor"].(string)
-	for _, good := range []string{filters + "&limit=2", "edge=wf2des&status=processing"} {
-		if n := len(ids(t, q.get(t, wf2des+"?"+good+"&cursor="+cursor))); n != 2 {
-			t.Errorf("%s goes on with %d runs", good, n)
-		}
-	}
-	for _, bad := range []string{"", "status=processing", "status=completed&edge=wf2des", filters + "&phase=parse"} {
-		problem := q.Send(t, "GET", wf2des+"?"+bad+"&cursor="+cursor, q.Owner, "").Refused(t, 400, "malformed_request")
-		if got := servicetest.Faults(problem); !slices.Equal(got, []string{"cursor"}) {
-			t.Errorf("%s: the faults are at %q", bad, got)
-		}
-	}
-	if got := ids(t, q.Send(t, "GET", "/v1/projects/2/wf2des?"+filters+"&cursor="+cursor, q.OtherProject, "")); len(got) != 0 {
-		t.Errorf("a cursor of project 1 shows %v in project 2", got)
-	}
-	plain := func(micros int64, id uuid.UUID) string {
-		raw := binary.BigEndian.AppendUint64(filtersDigest(url.Values{}), uint64(micros))
-		return base64.RawURLEncoding.EncodeToString(append(raw, id[:]...))
-	}
-	for _, micros := range []int64{-1 << 63, -62_167_219_200_000_001, 253_402_300_800_000_000, 1<<63 - 1} {
-		q.Send(t, "GET", wf2des+"?cursor="+plain(micros, uuid.NewV7()), q.Owner, "").Refused(t, 400, "malformed_request")
-	}
-	q.get(t, wf2des+"?cursor="+plain(time.Now().UnixMicro(), uuid.UUID{}))
-	for _, bad := range []string{cursor + "=", cursor[1:], cursor + "AA", strings.ToUpper(cursor), "%20" + cursor} {
-		q.Send(t, "GET", wf2des+"?"+filters+"&cursor="+bad, q.Owner, "").Refused(t, 400, "malformed_request")
-	}
-}
-
-// The position of a run comes back from a cursor as it went in.
-func TestCursorRoundTrip(t *testing.T) {
-	t.Parallel()
-	want := store.Position{CreatedAt: time.Date(2026, 1, 31, 8, 30, 0, 123456000, time.UTC), ID: uuid.NewV7().String()}
-	parameters := url.Values{"status": {"failed"}, "limit": {"3"}}
-	parameters.Set("cursor", writeCursor(parameters, want))
-	if got, err := readCursor(parameters); err != nil || got != want {
-		t.Errorf("got %v, %v; want %v", got, err, want)
 	}
 }

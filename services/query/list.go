@@ -148,9 +148,12 @@ func (p *params) time(name string) time.Time {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.RFC3339Nano, p.query.Get(name))
-	if err != nil || !ordinary(t) {
+	if t = t.UTC(); err != nil || !ordinary(t) { // an offset may lead out of the years that the text names
 		p.fields.Refuse(name, "must be a time like 2026-01-31T08:30:00Z; a plus sign in a query string is written %2B")
 		return time.Time{}
+	}
+	if t.IsZero() {
+		t = t.Add(time.Nanosecond) // zero means that there is no filter
 	}
 	return t
 }

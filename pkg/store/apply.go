@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
+	"encoding/json/v2"
 	"fmt"
 	"time"
 
 	"framerun.dev/pkg/lifecycle"
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 )
 
 // Applied is what became of a command: the outcome, and the run as it stands afterwards.
@@ -18,43 +18,61 @@ type Applied struct {
 }
 
 // Apply carries out cmd: it locks the run, lets lifecycle.Decide say what the command means, and stores row, timeline and outbox
-// in the same transaction. A worker's word that came too late is stored in the timeline only; a person's repeated decision
-// stores nothing.
+// in the same transaction, which it may share with commands about other runs. A worker's word that came too late is stored in the
+// timeline only; a person's repeated decision stores nothing.
 //
 // Errors: lifecycle.ErrNotFound, *lifecycle.RefusedError and *lifecycle.InvalidError (nothing changed), lifecycle.ErrUnavailable (nothing
 // changed, worth another try), lifecycle.ErrOutcomeUnknown (the COMMIT broke; asking again converges).
 func (s *Store) Apply(ctx context.Context, cmd lifecycle.Command) (Applied, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
-	defer cancel()
-	if err := s.prepareApply(ctx, cmd.Run.Kind); err != nil {
-		return Applied{}, failed(ctx, "apply", err)
+	return s.applies[cmd.Run.Kind].do(ctx, cmd)
+}
+
+// apply carries out a batch of commands about different runs of one kind. Where PostgreSQL refuses a statement for the sake of one
+// command, each is carried out alone, so that only the guilty one fails.
+func (s *Store) apply(ctx context.Context, kind lifecycle.Kind, batch []lifecycle.Command) []answer[Applied] {
+	answers, err := s.applyAll(ctx, kind, batch)
+	if err == nil {
+		return answers
+	}
+	answers = make([]answer[Applied], len(batch))
+	for i := range batch {
+		answers[i].err = err
+		if len(batch) > 1 && refusedByServer(err) {
+			answers[i] = s.apply(ctx, kind, batch[i:i+1])[0]
+		}
+	}
+	return answers
+}
+
+// applyAll is the one transaction: lock the runs, decide in the order of arrival, write what was decided, commit. An error means that
+// none of it was stored, or that nobody knows.
+func (s *Store) applyAll(ctx context.Context, kind lifecycle.Kind, batch []lifecycle.Command) ([]answer[Applied], error) {
+	if err := s.prepareApply(ctx, kind); err != nil {
+		return nil, failed(ctx, "apply", err)
 	}
 	tx, err := s.db.BeginTxx(ctx, nil)
 	if err != nil {
-		return Applied{}, failed(ctx, "apply", err)
+		return nil, failed(ctx, "apply", err)
 	}
 	defer tx.Rollback() // after a commit this does nothing
 
-	run, now, err := s.lock(ctx, tx, cmd)
+	runs, err := s.lock(ctx, tx, kind, batch)
 	if err != nil {
-		return Applied{}, err
+		return nil, failed(ctx, "lock runs", err)
 	}
-	d, err := lifecycle.Decide(run, cmd, now)
-	if err != nil || d.Event == nil {
-		return Applied{d.Outcome, d.Next}, err
+	answers, steps := decide(runs, batch)
+	if len(steps) == 0 {
+		return answers, nil
 	}
-	if err := s.write(ctx, tx, run, d); err != nil {
-		return Applied{}, failed(ctx, "apply", err)
+	if err := s.write(ctx, tx, kind, steps); err != nil {
+		return nil, failed(ctx, "apply", err)
 	}
-	if err := tx.Commit(); err != nil {
-		return Applied{}, uncertain(ctx, "apply", err)
-	}
-	return Applied{d.Outcome, d.Next}, nil
+	return answers, uncertain(ctx, "apply", tx.Commit())
 }
 
 // prepareApply makes sure that the statements exist before a transaction holds a connection: preparing takes one of its own.
 func (s *Store) prepareApply(ctx context.Context, kind lifecycle.Kind) error {
-	for _, query := range []string{selectLocked[kind], storeStep[kind], storeLate} {
+	for _, query := range []string{selectLocked[kind], storeSteps[kind]} {
 		if _, err := s.stmt(ctx, query); err != nil {
 			return err
 		}
@@ -62,105 +80,186 @@ func (s *Store) prepareApply(ctx context.Context, kind lifecycle.Kind) error {
 	return nil
 }
 
-// lock reads the run and keeps others from changing it until the transaction ends. The time that comes with it is PostgreSQL's,
-// and later than the row's last change.
-func (s *Store) lock(ctx context.Context, tx *sqlx.Tx, cmd lifecycle.Command) (lifecycle.Run, time.Time, error) {
-	var got struct {
+// locked is a run that nobody else can change until the transaction ends, and a time for what is decided about it: PostgreSQL's, and
+// later than the row's last change.
+type locked struct {
+	run lifecycle.Run
+	now time.Time
+}
+
+// lock reads the batch's runs, deleted or not, in the order of their ids, so that two batches never wait for each other.
+func (s *Store) lock(ctx context.Context, tx *sqlx.Tx, kind lifecycle.Kind, batch []lifecycle.Command) (map[string]locked, error) {
+	ids := make([]string, len(batch))
+	for i, cmd := range batch {
+		ids[i] = cmd.Run.ID
+	}
+	var rows []struct {
 		row
 		Now time.Time `db:"now"`
 	}
-	var organization, project *int64
-	if cmd.Tenant != nil {
-		organization, project = &cmd.Tenant.OrganizationID, &cmd.Tenant.ProjectID
+	if err := s.manyIn(ctx, tx, &rows, selectLocked[kind], pq.Array(ids)); err != nil {
+		return nil, err
 	}
-	err := s.oneIn(ctx, tx, &got, selectLocked[cmd.Run.Kind], cmd.Run.ID, organization, project)
-	if errors.Is(err, sql.ErrNoRows) {
-		return lifecycle.Run{}, got.Now, lifecycle.ErrNotFound
+	runs := make(map[string]locked, len(rows))
+	for _, r := range rows {
+		run, err := r.run(kind)
+		if err != nil {
+			return nil, err
+		}
+		runs[run.ID] = locked{run, r.Now.UTC()}
 	}
+	return runs, nil
+}
+
+// step is a decision that leaves something to store.
+type step struct {
+	was lifecycle.Run
+	lifecycle.Decision
+}
+
+// decide answers each command, and collects what is to be stored. What lies outside a command's tenant does not exist.
+func decide(runs map[string]locked, batch []lifecycle.Command) (answers []answer[Applied], steps []step) {
+	answers = make([]answer[Applied], len(batch))
+	for i, cmd := range batch {
+		l, ok := runs[cmd.Run.ID]
+		if !ok || cmd.Tenant != nil && *cmd.Tenant != l.run.Tenant {
+			answers[i].err = lifecycle.ErrNotFound
+			continue
+		}
+		d, err := lifecycle.Decide(l.run, cmd, l.now)
+		answers[i] = answer[Applied]{Applied{d.Outcome, d.Next}, err}
+		if err == nil && d.Event != nil {
+			steps = append(steps, step{l.run, d})
+		}
+	}
+	return answers, steps
+}
+
+// write stores the steps. The guard of an applied one stands in the UPDATE's WHERE, lock or no lock.
+func (s *Store) write(ctx context.Context, tx *sqlx.Tx, kind lifecycle.Kind, steps []step) error {
+	rows := make([]stepRow, len(steps))
+	for i, d := range steps {
+		rows[i] = d.row(i)
+	}
+	body, err := json.Marshal(rows)
 	if err != nil {
-		return lifecycle.Run{}, got.Now, failed(ctx, "lock the run", err)
+		return err
 	}
-	run, err := got.run(cmd.Run.Kind)
-	return run, got.Now.UTC(), err
+	var stored int
+	if err := s.oneIn(ctx, tx, &stored, storeSteps[kind], string(body)); err != nil {
+		return err
+	}
+	if stored != len(steps) {
+		return fmt.Errorf("of %d steps %d were stored: a row changed under its lock", len(steps), stored)
+	}
+	return nil
 }
 
-// write stores a decision about run. The guard of an applied step stands in the UPDATE's WHERE, lock or no lock.
-func (s *Store) write(ctx context.Context, tx *sqlx.Tx, run lifecycle.Run, d lifecycle.Decision) error {
-	query, args := storeLate, lineValues(*d.Event)
-	if d.Outcome == lifecycle.Applied {
-		query = storeStep[run.Kind]
-		args = append(args, stepValues(run, d)...)
-	}
-	var seq int
-	err := s.oneIn(ctx, tx, &seq, query, args...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("the row of run %s changed under its lock", run.ID)
-	}
-	return err
+// stepRow is a step on its way into the statement; its members are called like the columns.
+type stepRow struct {
+	N          int     `json:"n"` // its place in the batch
+	ID         string  `json:"id"`
+	Applied    bool    `json:"applied"`
+	WasAttempt int     `json:"was_attempt"`
+	WasStatus  string  `json:"was_status"`
+	WasPhase   *string `json:"was_phase,omitzero"`
+
+	Status         string     `json:"status"`
+	Phase          *string    `json:"phase,omitzero"`
+	Attempt        int        `json:"attempt"`
+	FlagCount      *int       `json:"flag_count,omitzero"`
+	ResultURL      *string    `json:"result_url,omitzero"`
+	ErrorMessage   *string    `json:"error_message,omitzero"`
+	MaterializedAt *time.Time `json:"materialized_at,omitzero"`
+	FeedbackStatus *string    `json:"feedback_status,omitzero"`
+	Score          *string    `json:"score,omitzero"`
+	ScoreVersion   *string    `json:"score_version,omitzero"`
+	UpdatedAt      time.Time  `json:"updated_at"`
+	UpdatedBy      string     `json:"updated_by"`
+	DeletedAt      *time.Time `json:"deleted_at,omitzero"`
+	DeletedBy      *string    `json:"deleted_by,omitzero"`
+
+	What        lifecycle.What    `json:"what"`
+	Outcome     lifecycle.Outcome `json:"outcome"`
+	Voice       lifecycle.Voice   `json:"voice"`
+	Actor       string            `json:"actor"`
+	FromState   lifecycle.State   `json:"from_state"`
+	ToState     lifecycle.State   `json:"to_state"`
+	Said        int               `json:"said"` // the attempt that the command spoke of
+	At          time.Time         `json:"at"`
+	Data        data              `json:"data"`
+	Stage       *lifecycle.Stage  `json:"stage,omitzero"`
+	Traceparent *string           `json:"traceparent,omitzero"`
 }
 
-func lineValues(e lifecycle.Event) []any {
-	return []any{e.Run.Kind, e.Run.ID, e.What, e.Outcome, e.By.Voice, e.By.Name, e.From, e.To, e.Attempt, e.Version, e.At,
-		eventData(e.Data), orNull(e.Traceparent)}
+func (d step) row(n int) stepRow {
+	was, next := stateCodes[d.was.Kind][d.was.State], stateCodes[d.was.Kind][d.Next.State]
+	r, e := d.Next, d.Event
+	row := stepRow{
+		N: n, ID: r.ID, Applied: d.Outcome == lifecycle.Applied,
+		WasAttempt: d.was.Attempt, WasStatus: was.status, WasPhase: orNull(was.phase),
+		Status: next.status, Phase: orNull(next.phase), Attempt: r.Attempt, FlagCount: r.FlagCount, ResultURL: r.ResultURL,
+		ErrorMessage: r.ErrorMessage, MaterializedAt: r.MaterializedAt, ScoreVersion: r.ScoreVersion,
+		UpdatedAt: r.UpdatedAt, UpdatedBy: r.UpdatedBy, DeletedAt: r.DeletedAt, DeletedBy: r.DeletedBy,
+		What: e.What, Outcome: e.Outcome, Voice: e.By.Voice, Actor: e.By.Name, FromState: e.From, ToState: e.To, Said: e.Attempt,
+		At: e.At, Data: data(e.Data), Stage: orNull(d.Job), Traceparent: orNull(e.Traceparent),
+	}
+	if r.Score != nil {
+		row.Score = new(r.Score.String())
+	}
+	if r.Feedback != nil {
+		row.FeedbackStatus = new(feedbackCodes[*r.Feedback])
+	}
+	return row
 }
-
-func stepValues(run lifecycle.Run, d lifecycle.Decision) []any {
-	was, next := stateCodes[run.Kind][run.State], stateCodes[run.Kind][d.Next.State]
-	n := d.Next
-	shared := []any{run.Attempt, was.status, next.status, n.Attempt, n.FlagCount, n.ResultURL, n.ErrorMessage, n.MaterializedAt,
-		n.UpdatedAt, n.UpdatedBy, n.DeletedAt, n.DeletedBy, orNull(d.Job)}
-	if run.Kind == lifecycle.Code2WF {
-		return shared
-	}
-	var score, feedback *string
-	if n.Score != nil {
-		score = new(n.Score.String())
-	}
-	if n.Feedback != nil {
-		feedback = new(feedbackCodes[*n.Feedback])
-	}
-	return append(shared, orNull(was.phase), orNull(next.phase), score, n.ScoreVersion, feedback)
-}
-
-// The casts tell PostgreSQL a parameter's type where it meets it first; later it could only guess.
-const nextLine = `
-	INSERT INTO run_event (kind, run_id, seq, what, outcome, actor_kind, actor, from_state, to_state, attempt, version, at, data, traceparent)
-	SELECT $1::text, $2::text, (SELECT coalesce(max(seq), 0) + 1 FROM run_event WHERE kind = $1 AND run_id = $2),
-		$3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13`
-
-const storeLate = nextLine + ` RETURNING seq`
 
 var selectLocked = map[lifecycle.Kind]string{
 	lifecycle.WF2Des:  lockOf(lifecycle.WF2Des),
 	lifecycle.Code2WF: lockOf(lifecycle.Code2WF),
 }
 
-// lockOf reads a run, deleted or not, within the caller's tenant (none given: any), for update.
 func lockOf(kind lifecycle.Kind) string {
 	return `SELECT ` + columns[kind] + `, greatest(clock_timestamp(), updated_at + interval '1 microsecond') AS now
-FROM ` + string(kind) + ` WHERE id = $1 AND ($2::bigint IS NULL OR organization_id = $2 AND project_id = $3) FOR UPDATE`
+FROM ` + string(kind) + ` WHERE id = ANY($1) ORDER BY id FOR UPDATE`
 }
 
-var storeStep = map[lifecycle.Kind]string{
-	lifecycle.WF2Des: stepOf(lifecycle.WF2Des, `, phase = $28, score = $29, score_version = $30, feedback_status = $31`,
-		` AND phase IS NOT DISTINCT FROM $27`),
-	lifecycle.Code2WF: stepOf(lifecycle.Code2WF, ``, ``),
+var storeSteps = map[lifecycle.Kind]string{
+	lifecycle.WF2Des: stepsOf(lifecycle.WF2Des,
+		`, phase = step.phase, score = step.score, score_version = step.score_version, feedback_status = step.feedback_status`,
+		` AND run.phase IS NOT DISTINCT FROM step.was_phase`),
+	lifecycle.Code2WF: stepsOf(lifecycle.Code2WF, ``, ``),
 }
 
-// stepOf is one applied step: the guarded row, its timeline line, the job if there is one, and the public event.
-func stepOf(kind lifecycle.Kind, alsoSet, alsoWhere string) string {
-	return `
-WITH moved AS (
-	UPDATE ` + string(kind) + ` SET status = $16, attempt = $17, flag_count = $18, result_url = $19, error_message = $20,
-		materialized_at = $21, updated_at = $22, updated_by = $23, deleted_at = $24, deleted_by = $25` + alsoSet + `
-	WHERE id = $2 AND attempt = $14 AND status = $15` + alsoWhere + `
-	RETURNING id
-), line AS (` + nextLine + ` FROM moved RETURNING seq
+// stepsOf stores steps: the guarded rows, a timeline line for each step whether it was applied or came too late, and for the applied
+// ones the job if there is one and the public event. It answers with how many lines there are.
+func stepsOf(kind lifecycle.Kind, alsoSet, alsoWhere string) string {
+	return fmt.Sprintf(`
+WITH step AS MATERIALIZED (
+	SELECT * FROM json_to_recordset($1::json) AS step (n integer, id text, applied boolean, was_attempt integer, was_status wf2des_status,
+		was_phase wf2des_phase, status wf2des_status, phase wf2des_phase, attempt integer, flag_count integer, result_url text,
+		error_message text, materialized_at timestamptz, feedback_status wf2des_feedback_status, score numeric, score_version text,
+		updated_at timestamptz, updated_by text, deleted_at timestamptz, deleted_by text, what text, outcome text, voice text,
+		actor text, from_state text, to_state text, said integer, at timestamptz, data jsonb, stage text, traceparent text)
+), moved AS (
+	UPDATE %[1]s run SET status = step.status, attempt = step.attempt, flag_count = step.flag_count, result_url = step.result_url,
+		error_message = step.error_message, materialized_at = step.materialized_at, updated_at = step.updated_at,
+		updated_by = step.updated_by, deleted_at = step.deleted_at, deleted_by = step.deleted_by%[2]s
+	FROM step
+	WHERE step.applied AND run.id = step.id AND run.attempt = step.was_attempt AND run.status = step.was_status%[3]s
+	RETURNING run.id
+), line AS (
+	INSERT INTO run_event (kind, run_id, seq, what, outcome, actor_kind, actor, from_state, to_state, attempt, version, at, data, traceparent)
+	SELECT '%[1]s', id, (SELECT coalesce(max(seq), 0) + 1 FROM run_event WHERE kind = '%[1]s' AND run_id = step.id),
+		what, outcome, voice, actor, from_state, to_state, said, updated_at, at, data, traceparent
+	FROM step WHERE NOT applied OR id IN (SELECT id FROM moved)
+	RETURNING run_id, seq
 ), told AS (
 	INSERT INTO outbox (destination, kind, run_id, attempt, stage, seq, traceparent)
-	SELECT destination, $1, $2, $17, stage, message.seq, $13
-	FROM line, LATERAL (VALUES ('jobs', $26, NULL), ('events', NULL, line.seq)) AS message (destination, stage, seq)
-	WHERE destination = 'events' OR stage IS NOT NULL
+	SELECT destination, '%[1]s', id, attempt, message.stage, message.seq, traceparent
+	FROM step JOIN line ON run_id = id,
+		LATERAL (VALUES ('jobs', step.stage, NULL), ('events', NULL, line.seq)) AS message (destination, stage, seq)
+	WHERE applied AND (destination = 'events' OR message.stage IS NOT NULL)
+	ORDER BY n
 )
-SELECT seq FROM line`
+SELECT count(*) FROM line`, kind, alsoSet, alsoWhere)
 }

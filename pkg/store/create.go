@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"time"
@@ -20,24 +21,25 @@ type Creation struct {
 	Traceparent string
 }
 
-// Create stores a new run with its first timeline line, its job and its public event, in one statement.
+// Create stores a new run with its first timeline line, its job and its public event, in one statement, which it may share with
+// others that come at the same time.
 //
 // Errors: lifecycle.ErrNotFound (no such project in this organization), lifecycle.ErrUnknownUser, *lifecycle.OpenRunError (the
 // node has an open run of the same edge; seed: wf2des_open_generation_uq), *lifecycle.InvalidError (the page import is not a
 // completed one of this project), lifecycle.ErrUnavailable (nothing stored), lifecycle.ErrOutcomeUnknown.
 func (s *Store) Create(ctx context.Context, c Creation) (lifecycle.Run, error) {
 	for range 16 { // the run in the way may end between our two looks; then there is room and we ask again
-		run, stored, err := s.insert(ctx, c)
-		if err != nil || stored {
+		run, err := s.creates[c.Run.Kind].do(ctx, c)
+		if !errors.Is(err, errInTheWay) {
 			return run, err
 		}
-		standing, err := s.openRun(ctx, run)
+		standing, err := s.openRun(ctx, c.Run)
 		switch {
 		case errors.Is(err, lifecycle.ErrNotFound):
 			continue
 		case err != nil:
 			return lifecycle.Run{}, err
-		case standing.ID == run.ID: // see alreadyStored; the open-run key is looked at before the primary key
+		case standing.ID == c.Run.ID: // see alreadyStored; the open-run key is looked at before the primary key
 			return standing, nil
 		}
 		return lifecycle.Run{}, &lifecycle.OpenRunError{Existing: standing}
@@ -45,7 +47,31 @@ func (s *Store) Create(ctx context.Context, c Creation) (lifecycle.Run, error) {
 	return lifecycle.Run{}, fmt.Errorf("store: create: runs of this node come and go too quickly: %w", lifecycle.ErrUnavailable)
 }
 
-// inserted is what the one statement answers: which of the conditions held, and the time if the row was stored.
+// errInTheWay: an open run stood in the way when the insert looked.
+var errInTheWay = errors.New("an open run stands in the way")
+
+// insert stores a batch of new runs of one kind. Where PostgreSQL refuses the statement for the sake of one run, each is stored alone,
+// so that only the guilty one fails.
+func (s *Store) insert(ctx context.Context, kind lifecycle.Kind, batch []Creation) []answer[lifecycle.Run] {
+	answers, err := s.insertAll(ctx, kind, batch)
+	if err == nil {
+		return answers
+	}
+	answers = make([]answer[lifecycle.Run], len(batch))
+	for i := range batch {
+		switch {
+		case len(batch) > 1 && refusedByServer(err):
+			answers[i] = s.insert(ctx, kind, batch[i:i+1])[0]
+		case alreadyStored(err, kind):
+			answers[i].value, answers[i].err = s.RunOfAnyTenant(ctx, batch[i].Run.Ref)
+		default:
+			answers[i].err = err
+		}
+	}
+	return answers
+}
+
+// inserted is what the statement answers for each run: which of the conditions held, and the time if the row was stored.
 type inserted struct {
 	Project bool       `db:"project"`
 	Caller  bool       `db:"caller"`
@@ -53,46 +79,57 @@ type inserted struct {
 	Now     *time.Time `db:"created_at"`
 }
 
-// insert reports false without an error when an open run stands in the way.
-func (s *Store) insert(ctx context.Context, c Creation) (lifecycle.Run, bool, error) {
-	d := lifecycle.Begin(c.Run, c.By, c.Traceparent)
-	run := d.Next
-	query, args := insertWF2Des, wf2desValues(run)
-	if run.Kind == lifecycle.Code2WF {
-		query, args = insertCode2WF, code2wfValues(run)
+func (s *Store) insertAll(ctx context.Context, kind lifecycle.Kind, batch []Creation) ([]answer[lifecycle.Run], error) {
+	runs, rows := make([]lifecycle.Run, len(batch)), make([]newRow, len(batch))
+	for i, c := range batch {
+		d := lifecycle.Begin(c.Run, c.By, c.Traceparent)
+		runs[i], rows[i] = d.Next, newRowOf(d, i)
 	}
-	got, err := s.send(ctx, query, append(args, c.By.Voice, d.Event.What, run.State, d.Job, orNull(c.Traceparent)))
+	var got []inserted
+	if err := s.send(ctx, &got, insertNew[kind], rows); err != nil {
+		return nil, err
+	}
+	answers := make([]answer[lifecycle.Run], len(batch))
+	for i := range batch {
+		answers[i] = got[i].answer(runs[i])
+	}
+	return answers, nil
+}
+
+func (got inserted) answer(run lifecycle.Run) (a answer[lifecycle.Run]) {
 	switch {
-	case alreadyStored(err, run.Kind):
-		run, err = s.RunOfAnyTenant(ctx, run.Ref)
-		return run, err == nil, err
-	case err != nil:
-		return run, false, err
 	case !got.Project:
-		return run, false, fmt.Errorf("store: create: project: %w", lifecycle.ErrNotFound)
+		a.err = fmt.Errorf("store: create: project: %w", lifecycle.ErrNotFound)
 	case !got.Caller:
-		return run, false, fmt.Errorf("store: create: %w", lifecycle.ErrUnknownUser)
+		a.err = fmt.Errorf("store: create: %w", lifecycle.ErrUnknownUser)
 	case !got.Source:
-		return run, false, &lifecycle.InvalidError{Field: "/pageImportId", Reason: "there is no completed page import with this id in the project"}
+		a.err = &lifecycle.InvalidError{Field: "/pageImportId", Reason: "there is no completed page import with this id in the project"}
 	case got.Now == nil:
-		return run, false, nil
+		a.err = errInTheWay
+	default:
+		run.CreatedAt, run.UpdatedAt = got.Now.UTC(), got.Now.UTC()
+		a.value = run
 	}
-	run.CreatedAt, run.UpdatedAt = got.Now.UTC(), got.Now.UTC()
-	return run, true, nil
+	return a
 }
 
 // send runs the inserting statement, which commits by itself, and says truthfully what its error leaves behind.
-func (s *Store) send(ctx context.Context, query string, args []any) (got inserted, err error) {
-	first := &witness{value: args[0]}
-	args[0] = first
-	err = s.one(ctx, &got, query, args...)
-	switch first.seen {
-	case 0: // no connection to be had: nothing has left this process
-		return got, failed(ctx, "create", err)
-	case 1:
-		return got, uncertain(ctx, "create", err)
+func (s *Store) send(ctx context.Context, got *[]inserted, query string, rows []newRow) error {
+	body, err := json.Marshal(rows)
+	if err != nil {
+		return fmt.Errorf("store: create: %w", err)
 	}
-	return got, unknown("create", err)
+	sent := &witness{value: string(body)}
+	err = s.many(ctx, got, query, sent)
+	switch {
+	case err == nil && len(*got) != len(rows):
+		return fmt.Errorf("store: create: %d answers for %d runs", len(*got), len(rows))
+	case sent.seen == 0: // no connection to be had: nothing has left this process
+		return failed(ctx, "create", err)
+	case sent.seen == 1:
+		return uncertain(ctx, "create", err)
+	}
+	return unknown("create", err)
 }
 
 // witness is a parameter that counts how often the driver took it to send it. When a connection breaks under a statement
@@ -130,60 +167,101 @@ func (s *Store) openRun(ctx context.Context, draft lifecycle.Run) (lifecycle.Run
 var selectOpen = `SELECT ` + columns[lifecycle.WF2Des] + ` FROM wf2des
 WHERE project_id = $1 AND figma_file_key = $2 AND wf_node_id = $3 AND edge = $4 AND status = '0'`
 
-func sharedValues(r lifecycle.Run) []any {
+// newRow is a new run on its way into the statement; its members are called like the columns.
+type newRow struct {
+	N               int             `json:"n"` // its place in the batch
+	ID              string          `json:"id"`
+	OrganizationID  int64           `json:"organization_id"`
+	ProjectID       int64           `json:"project_id"`
+	FigmaFileKey    string          `json:"figma_file_key"`
+	ScreenID        string          `json:"screen_id"`
+	PlacementTarget *string         `json:"placement_target"`
+	Status          string          `json:"status"`
+	Attempt         int             `json:"attempt"`
+	CreatedBy       string          `json:"created_by"`
+	WFNodeID        string          `json:"wf_node_id,omitzero"`
+	Edge            string          `json:"edge,omitzero"`
+	Prompt          *string         `json:"prompt,omitzero"`
+	AutoConfirm     string          `json:"auto_confirm,omitzero"`
+	TriggerSurface  string          `json:"trigger_surface,omitzero"`
+	Phase           string          `json:"phase,omitzero"`
+	PageImportID    string          `json:"page_import_id,omitzero"`
+	Voice           lifecycle.Voice `json:"voice"`
+	What            lifecycle.What  `json:"what"`
+	State           lifecycle.State `json:"state"`
+	Stage           lifecycle.Stage `json:"stage"`
+	Traceparent     *string         `json:"traceparent"`
+}
+
+func newRowOf(d lifecycle.Decision, n int) newRow {
+	r := d.Next
 	c := stateCodes[r.Kind][r.State]
-	return []any{r.ID, r.OrganizationID, r.ProjectID, r.FigmaFileKey, r.ScreenID, r.PlacementTarget, c.status, r.Attempt, r.CreatedBy}
+	row := newRow{
+		N: n, ID: r.ID, OrganizationID: r.OrganizationID, ProjectID: r.ProjectID, FigmaFileKey: r.FigmaFileKey, ScreenID: r.ScreenID,
+		PlacementTarget: r.PlacementTarget, Status: c.status, Attempt: r.Attempt, CreatedBy: r.CreatedBy, Phase: c.phase,
+		Voice: d.Event.By.Voice, What: d.Event.What, State: r.State, Stage: d.Job, Traceparent: orNull(d.Event.Traceparent),
+		PageImportID: r.PageImportID,
+	}
+	if r.Kind == lifecycle.WF2Des {
+		row.WFNodeID, row.Edge, row.Prompt = r.WFNodeID, edgeCodes[r.Edge], r.Prompt
+		row.AutoConfirm, row.TriggerSurface = confirmCodes[r.AutoConfirm], surfaceCodes[r.TriggerSurface]
+	}
+	return row
 }
 
-func wf2desValues(r lifecycle.Run) []any {
-	return append(sharedValues(r), r.WFNodeID, edgeCodes[r.Edge], r.Prompt, confirmCodes[r.AutoConfirm],
-		surfaceCodes[r.TriggerSurface], stateCodes[r.Kind][r.State].phase)
-}
-
-func code2wfValues(r lifecycle.Run) []any { return append(sharedValues(r), r.PageImportID) }
-
-// The row, its first timeline line and its outbox entries are one statement: they stand or fall together, in one round trip.
-// "scope" asks the platform's tables; a condition that fails stores nothing and is told by its name.
-var (
-	insertWF2Des = `
-WITH scope AS (
-	SELECT clock_timestamp() AS now, true AS source,
-		EXISTS (SELECT FROM project WHERE id = $3 AND organization_id = $2) AS project,
-		EXISTS (SELECT FROM "user" WHERE cognito_sub = $9) AS caller
+// The rows, their first timeline lines and their outbox entries are one statement: they stand or fall together, in one round trip.
+// "asked" asks the platform's tables; a run whose conditions fail is not stored, and the answer names the condition.
+var insertNew = map[lifecycle.Kind]string{
+	lifecycle.WF2Des: `
+WITH asked AS MATERIALIZED (
+	SELECT *, clock_timestamp() AS now, true AS source,
+		EXISTS (SELECT FROM project WHERE project.id = new.project_id AND project.organization_id = new.organization_id) AS project,
+		EXISTS (SELECT FROM "user" WHERE cognito_sub = new.created_by) AS caller
+	FROM json_to_recordset($1::json) AS new (` + newColumns + `, wf_node_id text, edge wf2des_edge, prompt text,
+		auto_confirm wf2des_auto_confirm, trigger_surface wf2des_trigger_surface, phase wf2des_phase)
 ), made AS (
 	INSERT INTO wf2des (id, organization_id, project_id, figma_file_key, screen_id, placement_target, status, attempt, created_by,
 		updated_by, wf_node_id, edge, prompt, auto_confirm, trigger_surface, phase, created_at, updated_at)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, $14, $15, now, now
-	FROM scope WHERE project AND caller
+	SELECT id, organization_id, project_id, figma_file_key, screen_id, placement_target, status, attempt, created_by,
+		created_by, wf_node_id, edge, prompt, auto_confirm, trigger_surface, phase, now, now
+	FROM asked WHERE project AND caller ORDER BY n
 	ON CONFLICT (project_id, figma_file_key, wf_node_id, edge) WHERE status = '0' DO NOTHING
-	RETURNING created_at
-)` + firstWords(lifecycle.WF2Des, 16)
+	RETURNING id, created_at
+)` + firstWords(lifecycle.WF2Des),
 
-	insertCode2WF = `
-WITH scope AS (
-	SELECT clock_timestamp() AS now,
-		EXISTS (SELECT FROM project WHERE id = $3 AND organization_id = $2) AS project,
-		EXISTS (SELECT FROM "user" WHERE cognito_sub = $9) AS caller,
-		EXISTS (SELECT FROM page_import WHERE id = $10 AND organization_id = $2 AND project_id = $3
-			AND status = '1' AND deleted_at IS NULL) AS source
+	lifecycle.Code2WF: `
+WITH asked AS MATERIALIZED (
+	SELECT *, clock_timestamp() AS now,
+		EXISTS (SELECT FROM project WHERE project.id = new.project_id AND project.organization_id = new.organization_id) AS project,
+		EXISTS (SELECT FROM "user" WHERE cognito_sub = new.created_by) AS caller,
+		EXISTS (SELECT FROM page_import p WHERE p.id = new.page_import_id AND p.organization_id = new.organization_id
+			AND p.project_id = new.project_id AND p.status = '1' AND p.deleted_at IS NULL) AS source
+	FROM json_to_recordset($1::json) AS new (` + newColumns + `, page_import_id text)
 ), made AS (
 	INSERT INTO code2wf (id, organization_id, project_id, figma_file_key, screen_id, placement_target, status, attempt, created_by,
 		updated_by, page_import_id, created_at, updated_at)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, now, now
-	FROM scope WHERE project AND caller AND source
-	RETURNING created_at
-)` + firstWords(lifecycle.Code2WF, 11)
-)
+	SELECT id, organization_id, project_id, figma_file_key, screen_id, placement_target, status, attempt, created_by,
+		created_by, page_import_id, now, now
+	FROM asked WHERE project AND caller AND source ORDER BY n
+	RETURNING id, created_at
+)` + firstWords(lifecycle.Code2WF),
+}
 
-// firstWords is the rest of the insert: timeline, job and public event. Its five parameters begin at $first.
-func firstWords(kind lifecycle.Kind, first int) string {
+const newColumns = `n integer, id text, organization_id bigint, project_id bigint, figma_file_key text, screen_id text,
+		placement_target text, status wf2des_status, attempt integer, created_by text, voice text, what text, state text, stage text,
+		traceparent text`
+
+// firstWords is the rest of the insert: timeline, job and public event.
+func firstWords(kind lifecycle.Kind) string {
 	return fmt.Sprintf(`, line AS (
 	INSERT INTO run_event (kind, run_id, seq, what, outcome, actor_kind, actor, from_state, to_state, attempt, version, at, traceparent)
-	SELECT '%[1]s', $1, 1, $%[3]d, 'applied', $%[2]d, $9, NULL, $%[4]d, $8, created_at, created_at, $%[6]d FROM made
+	SELECT '%[1]s', id, 1, what, 'applied', voice, created_by, NULL, state, attempt, created_at, created_at, traceparent
+	FROM made JOIN asked USING (id)
 ), told AS (
 	INSERT INTO outbox (destination, kind, run_id, attempt, stage, seq, traceparent)
-	SELECT destination, '%[1]s', $1, $8, stage, seq, $%[6]d
-	FROM made, (VALUES ('jobs', $%[5]d, NULL), ('events', NULL, 1)) AS message (destination, stage, seq)
+	SELECT destination, '%[1]s', id, attempt, message.stage, seq, traceparent
+	FROM made JOIN asked USING (id), LATERAL (VALUES ('jobs', asked.stage, NULL), ('events', NULL, 1)) AS message (destination, stage, seq)
+	ORDER BY n
 )
-SELECT project, caller, source, created_at FROM scope LEFT JOIN made ON true`, kind, first, first+1, first+2, first+3, first+4)
+SELECT project, caller, source, created_at FROM asked LEFT JOIN made USING (id) ORDER BY n`, kind)
 }

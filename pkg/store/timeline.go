@@ -68,11 +68,3 @@ type data struct {
 	ScoreVersion *string                   `json:"score_version,omitzero"`
 	Feedback     *lifecycle.FeedbackStatus `json:"feedback_status,omitzero"`
 }
-
-func eventData(d lifecycle.EventData) string {
-	b, err := json.Marshal(data(d))
-	if err != nil { // all its members are strings that PostgreSQL will store as text too, and numbers
-		panic(fmt.Sprintf("store: event data cannot be written: %v", err))
-	}
-	return string(b)
-}

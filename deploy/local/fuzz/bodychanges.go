@@ -34,6 +34,9 @@ var owned = []string{"status", "phase", "attempt", "id", "wf2desId", "organizati
 // otherName is the name in another case, another spelling, or broken.
 func (g *generator) otherName(name string) string {
 	plain := strings.Trim(name, `"`)
+	if plain == "" {
+		return `"edge"`
+	}
 	return pick(g, []string{quoted(strings.ToUpper(plain)), quoted(strings.ToLower(plain)), quoted(strings.ReplaceAll(plain, "s", "ſ")), quoted(strings.ReplaceAll(plain, "_", "")),
 		quoted(plain + " "), quoted(plain + `\u0000`), plain, "'" + plain + "'", quoted(`\u` + "0066" + plain), quoted(strings.Repeat(plain, 1000)), "1", `""`, quoted("\xff" + plain),
 		quoted(plain[:1] + `\u00` + "69" + plain[1:]), quoted(`\ud800`)})
@@ -88,8 +91,8 @@ var rewrites = []func(*generator, []byte) []byte{
 	func(g *generator, b []byte) []byte {
 		return append(b, pick(g, []string{"x", "}", " \n\t\r", "\x00", "//", ",", "null", "\ufeff"})...)
 	},
-	func(g *generator, b []byte) []byte { return b[:g.IntN(len(b))] },
-	func(g *generator, b []byte) []byte { b[g.IntN(len(b))] ^= byte(1 << g.IntN(8)); return b },
+	func(g *generator, b []byte) []byte { return b[:g.IntN(len(b)+1)] },
+	func(g *generator, b []byte) []byte { return flip(g, b) },
 	func(g *generator, b []byte) []byte { return append(bytes.Repeat([]byte(" "), g.IntN(3000)), b...) },
 	func(g *generator, _ []byte) []byte {
 		return []byte(pick(g, []string{"", "null", "[]", "{}", "true", `""`, "1", " ", "{", "[{}]", "\x00", "{}{}", "a=b&c=d", "<xml/>"}))
@@ -107,4 +110,12 @@ var rewrites = []func(*generator, []byte) []byte{
 		deep := strings.Repeat(`{"a":`, 20+g.IntN(20))
 		return bytes.Replace(b, []byte("}"), []byte(`,"deep":`+deep+"1"+strings.Repeat("}", len(deep)/5)+"}"), 1)
 	},
+}
+
+// flip turns one bit over.
+func flip(g *generator, b []byte) []byte {
+	if len(b) > 0 {
+		b[g.IntN(len(b))] ^= byte(1 << g.IntN(8))
+	}
+	return b
 }

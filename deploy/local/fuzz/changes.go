@@ -120,7 +120,14 @@ var projects = []string{"1", "2", "3", "4", "0", "-1", "+1", "01", "1.0", "92233
 
 // otherID is an id that is spelled otherwise, or another id.
 func (g *generator) otherID(id string) string {
+	another := "01980000-0000-7000-8000-0000000000fe"
+	if n := len(g.book.recent); n > 0 {
+		another = g.book.recent[g.IntN(n)].id
+	}
+	if len(id) != len(another) { // it has been changed already
+		return another
+	}
 	return pick(g, []string{strings.ToUpper(id), "{" + id + "}", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), id + "%00", id[:len(id)-1], id + "0", " " + id, "%20" + id,
 		"%30" + id[1:], id[:14] + "4" + id[15:], id[:14] + "1" + id[15:], "00000000-0000-0000-0000-000000000000", "01980000-0000-7000-8000-0000000000ff", "..", "%2F", "*",
-		strings.Repeat("a", 9000), pick(g, g.book.recent).id, "confirm", "é", id + "%ff", id + "/../" + id})
+		strings.Repeat("a", 9000), another, another, "confirm", "é", id + "%ff", id + "/../" + id})
 }

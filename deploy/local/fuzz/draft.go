@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -69,6 +70,8 @@ func (d *draft) request(g *generator) *Request {
 	for _, spoil := range d.spoil {
 		spoil(g, r)
 	}
+	_, err := url.ParseRequestURI(r.Target)
+	r.Raw = err != nil || strings.Contains(r.Target, " ") || strings.Contains(strings.Join(r.values("Expect"), ""), "200")
 	return r
 }
 

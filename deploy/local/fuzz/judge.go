@@ -41,8 +41,8 @@ func judge(r *Request, reply *Reply) *verdict {
 
 // plainRefusal recognises what net/http answers by itself to bytes that are no request.
 func plainRefusal(r *Request, reply *Reply) bool {
-	return r.Raw && slices.Contains([]int{400, 431, 501, 505}, reply.Status) && strings.HasPrefix(reply.Header.Get("Content-Type"), "text/plain") &&
-		reply.Header.Get("X-Request-Id") == ""
+	plain := strings.HasPrefix(reply.Header.Get("Content-Type"), "text/plain") || len(reply.Body) == 0
+	return r.Raw && slices.Contains([]int{400, 417, 431, 501, 505}, reply.Status) && plain && reply.Header.Get("X-Request-Id") == ""
 }
 
 func (v *verdict) status(r *Request, reply *Reply) {

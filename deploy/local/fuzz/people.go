@@ -60,6 +60,11 @@ func newPeople(ctx context.Context, s *stack.Stack, db *sql.DB, number int) (*pe
 	return p, err
 }
 
+// names puts words in the place of tokens, which are worth nothing once the suite has stopped.
+func (p *people) names() *strings.Replacer {
+	return strings.NewReplacer(p.tenants[0].tokens[0], "{plugin}", p.tenants[0].tokens[1], "{api}", p.tenants[2].tokens[0], "{foreign}")
+}
+
 // mint makes tokens and remembers the first error.
 type mint struct {
 	stack   *stack.Stack

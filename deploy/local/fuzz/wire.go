@@ -102,12 +102,14 @@ func (w *wire) read(method string) (reply *Reply, last bool, err error) {
 func firstEvent(body io.Reader) ([]byte, error) {
 	var event []byte
 	part := make([]byte, 4096)
-	for !bytes.Contains(event, []byte("\n\n")) {
+	for {
 		n, err := body.Read(part)
 		event = append(event, part[:n]...)
-		if err != nil {
+		switch {
+		case bytes.Contains(event, []byte("\n\n")):
+			return event, nil
+		case err != nil:
 			return event, fmt.Errorf("reading the first event: %w", err)
 		}
 	}
-	return event, nil
 }

@@ -63,8 +63,8 @@ func (w *worker) one(index int, r *Request) {
 	w.canaries(r, reply, v)
 	w.report.count(r, reply, v)
 	w.recents = append(w.recents[max(0, len(w.recents)-11):], fmt.Sprintf("%d %s %.60s: %d %s", index, r.Method, r.Target, reply.Status, v.said.text("code")))
-	for _, problem := range v.problems {
-		w.blame(index, r, problem)
+	if len(v.problems) > 0 {
+		w.blame(index, r, strings.Join(v.problems, "; "))
 	}
 }
 
@@ -106,5 +106,5 @@ func (w *worker) compare(ctx context.Context, index int) error {
 }
 
 func (w *worker) blame(index int, r *Request, what string) {
-	w.report.fail(Failure{Worker: w.number, Index: index, What: what, Request: r, Recent: w.recents})
+	w.report.fail(Failure{Worker: w.number, Index: index, What: what, Request: w.people.names().Replace(fmt.Sprintf("%#v", r)), Recent: w.recents})
 }

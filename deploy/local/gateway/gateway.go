@@ -57,7 +57,7 @@ func New(c Config) (*Gateway, error) {
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	backend, ok := match(g.rules, r.Method, rawPath(r))
-	if !ok {
+	if !ok || r.Method == http.MethodConnect { // a tunnel leads nowhere
 		g.refuse(w, r, lifecycle.ErrNotFound)
 		return
 	}

@@ -213,6 +213,9 @@ func TestNoRoute(t *testing.T) {
 	t.Parallel()
 	gateway := start(t, []byte(route("a", on("Exact", "/a", "GET"), to("query"))), map[string]http.Handler{"query": http.NotFoundHandler()})
 	checkProblem(t, "no route", raw(t, gateway, "GET /b HTTP/1.1\r\nHost: framerun\r\n\r\n"), 404, "not_found")
+
+	everything := start(t, []byte(route("a", on("PathPrefix", "/", ""), to("query"))), map[string]http.Handler{"query": http.NotFoundHandler()})
+	checkProblem(t, "a tunnel", raw(t, everything, "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n"), 404, "not_found")
 }
 
 // checkProblem wants a problem document that a page in a sandbox may read.

@@ -47,7 +47,10 @@ func (g *generator) otherValue(d *draft, m member) string {
 	name := strings.Trim(m.name, `"`)
 	switch {
 	case g.chance(10):
-		return pick(g, others)
+		if other := pick(g, others); name != "figmaFileKey" || !strings.HasPrefix(other, `"`) {
+			return other
+		}
+		return `""`
 	case g.chance(10):
 		return quoted(pick(g, brokenTexts))
 	case name == "attempt" || name == "flag_count" || name == "score":

@@ -122,16 +122,16 @@ func (b *book) secretRows(ctx context.Context, db *sql.DB) (secret []string, err
 		keys = append(keys, key)
 	}
 	for _, kind := range []string{"wf2des", "code2wf"} {
-		var ids []string
-		err := db.QueryRowContext(ctx, `SELECT coalesce(array_agg(id), '{}') FROM `+kind+`
+		var ids, makers []string
+		err := db.QueryRowContext(ctx, `SELECT coalesce(array_agg(id), '{}'), coalesce(array_agg(created_by), '{}') FROM `+kind+`
 WHERE organization_id = ANY($1) AND project_id = ANY($2) AND figma_file_key = ANY($3)`,
-			pq.Array(organizations), pq.Array(projects), pq.Array(keys)).Scan(pq.Array(&ids))
+			pq.Array(organizations), pq.Array(projects), pq.Array(keys)).Scan(pq.Array(&ids), pq.Array(&makers))
 		if err != nil {
 			return nil, fmt.Errorf("fuzz: looking for rows: %w", err)
 		}
-		for _, id := range ids {
+		for i, id := range ids {
 			if b.runs[id] == nil {
-				secret = append(secret, fmt.Sprintf("%s %s: there is a row that no answer told of", kind, id))
+				secret = append(secret, fmt.Sprintf("%s %s: there is a row by %s that no answer told of", kind, id, makers[i]))
 			}
 		}
 	}

@@ -10,7 +10,7 @@ SERVICES := ./services/intake ./services/status ./services/interaction ./service
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test check build migrate race tools
+.PHONY: help up demo test check build migrate race fuzz tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ migrate: build ## bring the database at DATABASE_URL to this version (PLATFORM=y
 
 race: tools ## all tests under the race detector
 	go test -race -timeout 30m work
+
+fuzz: build ## send a million varied requests to a suite of its own and check every answer (N, SEED, PORT_BASE)
+	@exec .bin/local fuzz
 
 tools:
 	@sh deploy/tools.sh

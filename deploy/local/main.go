@@ -21,10 +21,11 @@ import (
 	"framerun.dev/deploy/local/stack"
 )
 
-const usage = `usage: local up | demo
+const usage = `usage: local up | demo | fuzz
 
   up      starts the suite, plays the demo once and stays up until Ctrl-C
   demo    plays the demo on the suite that is up, or on one of its own
+  fuzz    sends N (1000000) varied requests, made from SEED (1), to a suite of its own, and checks every answer
 
 environment: PORT_BASE (18000), WORKER (scripted | none), DEMO (on | off), PACE (700ms), DATABASE_URL
 `
@@ -32,7 +33,7 @@ environment: PORT_BASE (18000), WORKER (scripted | none), DEMO (on | off), PACE 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	commands := map[string]func(context.Context, io.Writer) error{"up": up, "demo": play}
+	commands := map[string]func(context.Context, io.Writer) error{"up": up, "demo": play, "fuzz": vary}
 	command, ok := commands[argument()]
 	if !ok {
 		fmt.Fprint(os.Stderr, usage)

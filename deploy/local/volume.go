@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,7 @@ func vary(ctx context.Context, out io.Writer) (err error) {
 	}
 	// The account is held against the whole database, so it must be this run's alone.
 	config.Worker, config.DatabaseURL, config.Env = "none", "", fuzz.Env
+	config.Dir = filepath.Join(config.Dir, "fuzz") // a suite that is up keeps its own
 	s, err := stack.Start(ctx, config)
 	if err != nil {
 		return err

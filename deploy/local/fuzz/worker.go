@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -52,6 +54,9 @@ func (w *worker) one(index int, r *Request) {
 	reply, err := w.wires[r.Service].exchange(r)
 	if err != nil {
 		w.report.count(r, nil, nil)
+		if r.Raw && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return // net/http has hung up on what it would not read, and its answer was lost on the way
+		}
 		w.blame(index, r, "no answer: "+err.Error())
 		return
 	}

@@ -157,7 +157,8 @@ func (s *Stack) serve(offset int, name string, h http.Handler) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		DisableGeneralOptionsHandler: true} // the gateway passes `OPTIONS *` on as well
 	go server.Serve(l)
 	s.onStop(name, server.Close)
 	return nil

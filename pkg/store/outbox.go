@@ -19,18 +19,26 @@ type Parcel[T any] struct {
 // ClaimJobs leases up to limit jobs that are due, oldest first and per run in order. Jobs that nobody wants any more (the run
 // ended or moved to another attempt before they left) are marked skipped and not returned.
 func (s *Store) ClaimJobs(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
-	claimed, err := s.claim(ctx, "jobs", limit, lease)
-	if err != nil || len(claimed) == 0 {
-		return nil, err
+	for {
+		claimed, err := s.claim(ctx, "jobs", limit, lease)
+		if err != nil || len(claimed) == 0 {
+			return nil, err
+		}
+		byID, err := s.runsOf(ctx, claimed)
+		if err != nil {
+			return nil, err
+		}
+		parcels, unwanted := wanted(claimed, byID)
+		if err := s.skip(ctx, unwanted); err != nil || len(parcels) > 0 || len(claimed) < limit {
+			return parcels, err
+		}
 	}
-	byID, err := s.runsOf(ctx, claimed)
-	if err != nil {
-		return nil, err
-	}
-	var parcels []Parcel[lifecycle.Job]
-	var unwanted []int64
-	for _, c := range claimed {
-		run, ok := byID[c.RunID]
+}
+
+// wanted tells jobs that somebody still waits for from those that nobody wants any more.
+func wanted(entries []claimed, runs map[string]lifecycle.Run) (parcels []Parcel[lifecycle.Job], unwanted []int64) {
+	for _, c := range entries {
+		run, ok := runs[c.RunID]
 		if !ok || run.Ended() || run.Attempt != c.Attempt {
 			unwanted = append(unwanted, c.ID)
 			continue
@@ -38,7 +46,7 @@ func (s *Store) ClaimJobs(ctx context.Context, limit int, lease time.Duration) (
 		job := lifecycle.Job{Run: run, Stage: lifecycle.Stage(text(c.Stage)), Attempt: c.Attempt, Traceparent: text(c.Traceparent)}
 		parcels = append(parcels, Parcel[lifecycle.Job]{c.ID, c.Tries, job})
 	}
-	return parcels, s.skip(ctx, unwanted)
+	return parcels, unwanted
 }
 
 // ClaimEvents leases up to limit public events that are due, oldest first and per run in order.
@@ -167,14 +175,16 @@ type StrandedJob struct {
 	Attempt int
 }
 
-// StrandedJobs lists up to limit open runs whose job of the current attempt can never be delivered.
+// StrandedJobs lists up to limit open runs whose job of the current attempt and phase can never be delivered.
 func (s *Store) StrandedJobs(ctx context.Context, limit int) ([]StrandedJob, error) {
 	var entries []claimed
 	err := s.many(ctx, &entries, `
 SELECT o.id, o.kind, o.run_id, o.attempt FROM outbox o
 LEFT JOIN wf2des w ON o.kind = 'wf2des' AND w.id = o.run_id AND w.attempt = o.attempt
 LEFT JOIN code2wf c ON o.kind = 'code2wf' AND c.id = o.run_id AND c.attempt = o.attempt
-WHERE o.destination = 'jobs' AND o.state = 'set_aside' AND coalesce(w.status, c.status) = '0'
+WHERE o.destination = 'jobs' AND o.state = 'set_aside' AND (o.stage, coalesce(w.phase::text, c.status::text)) IN
+	(('parse', '`+phaseCodes[lifecycle.PhaseParse]+`'), ('assemble', '`+phaseCodes[lifecycle.PhaseAssemble]+`'),
+	('generate', '`+statusCodes[lifecycle.StatusProcessing]+`'))
 ORDER BY o.settled_at LIMIT $1`, limit)
 	stranded := make([]StrandedJob, len(entries))
 	for i, e := range entries {

@@ -52,7 +52,10 @@ func Open(dsn string, o Options) (*Store, error) {
 	timeout := strconv.FormatInt(o.StatementTimeout.Milliseconds(), 10)
 	for name, value := range map[string]string{
 		"connect_timeout": "3", "statement_timeout": timeout, "idle_in_transaction_session_timeout": timeout,
-		"plan_cache_mode": "force_generic_plan", "timezone": "UTC",
+		"timezone": "UTC",
+		// Every statement has its index and one plan. Without the second setting a plan made while a table was small would go on
+		// reading all of it when it has grown.
+		"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off",
 	} {
 		if !q.Has(name) {
 			q.Set(name, value)

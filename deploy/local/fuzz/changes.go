@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -36,7 +37,10 @@ func (g *generator) changeAuth(d *draft) {
 		d.auth = []string{pick(g, []string{"Bearer ", "bearer ", "BEARER   "}) + pick(g, pick(g, g.people.tenants).tokens)}
 		return
 	}
-	d.auth = pick(g, g.people.bad).headers
+	bad := pick(g, g.people.bad)
+	if d.auth = bad.headers; d.route != preflight {
+		d.alone = []int{bad.status}
+	}
 	if g.chance(5) {
 		d.query = "access_token=" + strings.TrimPrefix(g.people.tenants[0].tokens[0], "Bearer ")
 	}
@@ -45,7 +49,7 @@ func (g *generator) changeAuth(d *draft) {
 func (g *generator) changeSignature(d *draft) {
 	switch g.IntN(8) {
 	case 0:
-		d.forged = true
+		d.forged, d.alone = true, []int{401}
 	case 1:
 		d.shift = pick(g, []time.Duration{-310 * time.Second, 310 * time.Second, -290 * time.Second, 290 * time.Second, -24 * time.Hour})
 	case 2:
@@ -103,7 +107,7 @@ func (g *generator) changePath(d *draft) {
 		d.path[at] = pick(g, []string{strings.ToUpper(d.path[at]), d.path[at] + "%20", d.path[at] + "/", "%" + d.path[at], d.path[at] + ";x=1", d.path[at] + "."})
 	case 4:
 		if last >= 3 {
-			d.path[2] = pick(g, projects)
+			d.path[2] = g.otherProject(d)
 		}
 	case 5:
 		if last >= 3 {
@@ -114,6 +118,18 @@ func (g *generator) changePath(d *draft) {
 			d.path[4] = g.otherID(d.path[4])
 		}
 	}
+}
+
+// otherProject is another project, but for new runs never another organization's: with its token as well the run would be made, and
+// its texts belong to the organization that they name.
+func (g *generator) otherProject(d *draft) string {
+	project := pick(g, projects)
+	for _, t := range g.people.tenants {
+		if d.route.tail == "-" && d.method != "GET" && t.organization != d.tenant.organization && project == strconv.FormatInt(t.project, 10) {
+			return "4"
+		}
+	}
+	return project
 }
 
 var projects = []string{"1", "2", "3", "4", "0", "-1", "+1", "01", "1.0", "9223372036854775807", "9223372036854775808", "1e0", "%31", "１", "", "null", strings.Repeat("1", 400)}

@@ -28,6 +28,7 @@ type draft struct {
 	spoil   []func(*generator, *Request)      // of the finished request
 	forged  bool                              // signed with another secret
 	shift   time.Duration                     // of the signature's time
+	alone   []int                             // the statuses that are right if the last change is the only one
 }
 
 func (r *route) draft(g *generator, e *entry, t tenant) *draft {

@@ -23,6 +23,9 @@ type cursor struct{ path, query, value string }
 func newGenerator(seed uint64, number int, p *people, b *book) *generator {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, uint64(number))), number: number, people: p, book: b}
 	g.turn()
+	if number == 0 {
+		g.repeat()
+	}
 	return g
 }
 
@@ -61,6 +64,7 @@ func (g *generator) next() *Request {
 	if len(g.plan) > 0 {
 		r := g.plan[0]
 		g.plan = g.plan[1:]
+		g.resolve(r)
 		return r
 	}
 	if g.IntN(4000) == 0 {
@@ -72,6 +76,11 @@ func (g *generator) next() *Request {
 	changes := []int{0, 0, 0, 0, 0, 1, 1, 1, 2, 3}[g.IntN(10)]
 	for range changes {
 		g.change(d)
+	}
+	switch {
+	case changes == 1 && c.exists():
+		wants = d.alone
+	case changes > 0:
 		wants = nil
 	}
 	r := d.request(g)

@@ -95,7 +95,7 @@ func (g *generator) expected(c choice) []int {
 		return []int{204}
 	case c.route.tail == "-":
 		return []int{200, 400, 422} // filters are anybody's guess
-	case c.run == nil || c.route.kind != "" && c.route.kind != c.run.kind:
+	case !c.exists():
 		return []int{404, 405}
 	case c.route == webhook:
 		return []int{200, 409, 422}
@@ -105,6 +105,11 @@ func (g *generator) expected(c choice) []int {
 		return []int{200, 304}
 	}
 	return []int{200, 409}
+}
+
+// exists reports whether there is such a route for runs of this kind.
+func (c choice) exists() bool {
+	return c.route.tail == "-" || c.run != nil && (c.route.kind == "" || c.route.kind == c.run.kind)
 }
 
 // path is where the route leads for a run of a tenant.

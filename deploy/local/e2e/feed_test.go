@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json/v2"
 	"slices"
 	"strings"
@@ -23,19 +24,20 @@ func (s *suite) whole(t *testing.T, r run) []string {
 	return []string{"created", "parsed", "confirmed", "completed", "placed", "rated"}
 }
 
+// publicFeed plays two runs whose events share their subjects: neither may push the other's out.
 func publicFeed(t *testing.T, s *suite) {
-	r := s.create(t)
-	s.checkFeed(t, r, s.whole(t, r))
+	first, second := s.create(t), s.create(t)
+	whats := s.whole(t, first)
+	s.whole(t, second)
+	for _, r := range []run{first, second} {
+		s.checkFeed(t, r, whats)
+	}
 }
 
-// checkFeed waits until the public feed holds these events of the run, in this order, each with the attributes of CloudEvents 1.0.
+// checkFeed expects that the public feed holds these events of the run, in this order, each with the attributes of CloudEvents 1.0.
 func (s *suite) checkFeed(t *testing.T, r run, whats []string) {
 	t.Helper()
-	var got []jetstream.Msg
-	eventually(t, 15*time.Second, "all events of the run are in the feed", func() bool {
-		got = s.feed(t, r)
-		return len(got) >= len(whats)
-	})
+	got := s.feed(t, r, len(whats))
 	var came []string
 	last, seen := "", map[string]bool{}
 	for _, m := range got {
@@ -62,39 +64,54 @@ func (s *suite) checkFeed(t *testing.T, r run, whats []string) {
 	}
 }
 
-// feed reads what the stream holds of the run; nothing while there is no stream.
-func (s *suite) feed(t *testing.T, r run) []jetstream.Msg {
+// feed reads the stream from its beginning until it has found n events of the run, and then what the stream holds beyond.
+func (s *suite) feed(t *testing.T, r run, n int) []jetstream.Msg {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
 	conn, err := nats.Connect(s.at.NATS)
 	if err != nil {
-		return nil
+		t.Fatal(err)
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), events.Stream)
-	if err != nil {
-		return nil
-	}
-	consumer, err := stream.OrderedConsumer(t.Context(), jetstream.OrderedConsumerConfig{FilterSubjects: []string{events.FeedSubjects}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := stream.Info(t.Context())
-	if err != nil || info.State.Msgs == 0 {
-		return nil
-	}
-	batch, err := consumer.Fetch(int(info.State.Msgs), jetstream.FetchMaxWait(2*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	consumer := reader(ctx, t, conn)
 	var found []jetstream.Msg
-	for m := range batch.Messages() {
+	note := func(m jetstream.Msg) {
 		if strings.Contains(string(m.Data()), r.id) {
 			found = append(found, m)
 		}
 	}
+	for len(found) < n {
+		m, err := consumer.Next(jetstream.FetchContext(ctx))
+		if err != nil {
+			t.Fatalf("the feed holds %d events of the run, want %d: %v", len(found), n, err)
+		}
+		note(m)
+	}
+	rest, err := consumer.FetchNoWait(1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m := range rest.Messages() {
+		note(m)
+	}
 	return found
+}
+
+// reader waits until there is a stream and begins with its first event.
+func reader(ctx context.Context, t *testing.T, conn *nats.Conn) jetstream.Consumer {
+	t.Helper()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Second, "the stream is there", func() bool {
+		_, err := js.Stream(ctx, events.Stream)
+		return err == nil
+	})
+	consumer, err := js.OrderedConsumer(ctx, events.Stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{events.FeedSubjects}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return consumer
 }

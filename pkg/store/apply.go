@@ -27,47 +27,41 @@ func (s *Store) Apply(ctx context.Context, cmd lifecycle.Command) (Applied, erro
 	return s.applies[cmd.Run.Kind].do(ctx, cmd)
 }
 
-// apply carries out a batch of commands about different runs of one kind. Where PostgreSQL refuses a statement for the sake of one
-// command, each is carried out alone, so that only the guilty one fails.
+// apply carries out a batch of commands about different runs of one kind.
 func (s *Store) apply(ctx context.Context, kind lifecycle.Kind, batch []lifecycle.Command) []answer[Applied] {
-	answers, err := s.applyAll(ctx, kind, batch)
-	if err == nil {
-		return answers
-	}
-	answers = make([]answer[Applied], len(batch))
-	for i := range batch {
-		answers[i].err = err
-		if len(batch) > 1 && refusedByServer(err) {
-			answers[i] = s.apply(ctx, kind, batch[i:i+1])[0]
-		}
-	}
-	return answers
+	return apart(batch, func(batch []lifecycle.Command) ([]answer[Applied], error) { return s.applyAll(ctx, kind, batch) })
 }
 
 // applyAll is the one transaction: lock the runs, decide in the order of arrival, write what was decided, commit. An error means that
-// none of it was stored, or that nobody knows.
+// none of it was stored, or that nobody knows; commands that had nothing to store are answered all the same.
 func (s *Store) applyAll(ctx context.Context, kind lifecycle.Kind, batch []lifecycle.Command) ([]answer[Applied], error) {
 	if err := s.prepareApply(ctx, kind); err != nil {
-		return nil, failed(ctx, "apply", err)
+		return everyone[Applied](batch, failed(ctx, "apply", err))
 	}
 	tx, err := s.db.BeginTxx(ctx, nil)
 	if err != nil {
-		return nil, failed(ctx, "apply", err)
+		return everyone[Applied](batch, failed(ctx, "apply", err))
 	}
 	defer tx.Rollback() // after a commit this does nothing
 
 	runs, err := s.lock(ctx, tx, kind, batch)
 	if err != nil {
-		return nil, failed(ctx, "lock runs", err)
+		return everyone[Applied](batch, failed(ctx, "lock runs", err))
 	}
 	answers, steps := decide(runs, batch)
 	if len(steps) == 0 {
 		return answers, nil
 	}
-	if err := s.write(ctx, tx, kind, steps); err != nil {
-		return nil, failed(ctx, "apply", err)
+	err = failed(ctx, "apply", s.write(ctx, tx, kind, steps))
+	if err == nil {
+		err = uncertain(ctx, "apply", tx.Commit())
 	}
-	return answers, uncertain(ctx, "apply", tx.Commit())
+	if err != nil {
+		for _, step := range steps {
+			answers[step.n] = answer[Applied]{err: err}
+		}
+	}
+	return answers, err
 }
 
 // prepareApply makes sure that the statements exist before a transaction holds a connection: preparing takes one of its own.
@@ -113,6 +107,7 @@ func (s *Store) lock(ctx context.Context, tx *sqlx.Tx, kind lifecycle.Kind, batc
 
 // step is a decision that leaves something to store.
 type step struct {
+	n   int // the command's place in the batch
 	was lifecycle.Run
 	lifecycle.Decision
 }
@@ -129,7 +124,7 @@ func decide(runs map[string]locked, batch []lifecycle.Command) (answers []answer
 		d, err := lifecycle.Decide(l.run, cmd, l.now)
 		answers[i] = answer[Applied]{Applied{d.Outcome, d.Next}, err}
 		if err == nil && d.Event != nil {
-			steps = append(steps, step{l.run, d})
+			steps = append(steps, step{i, l.run, d})
 		}
 	}
 	return answers, steps
@@ -137,16 +132,16 @@ func decide(runs map[string]locked, batch []lifecycle.Command) (answers []answer
 
 // write stores the steps. The guard of an applied one stands in the UPDATE's WHERE, lock or no lock.
 func (s *Store) write(ctx context.Context, tx *sqlx.Tx, kind lifecycle.Kind, steps []step) error {
-	rows := make([]stepRow, len(steps))
-	for i, d := range steps {
-		rows[i] = d.row(i)
+	rows, ids := make([]stepRow, len(steps)), make([]string, len(steps))
+	for i, step := range steps {
+		rows[i], ids[i] = step.row(), step.was.ID
 	}
 	body, err := json.Marshal(rows)
 	if err != nil {
 		return err
 	}
 	var stored int
-	if err := s.oneIn(ctx, tx, &stored, storeSteps[kind], string(body)); err != nil {
+	if err := s.oneIn(ctx, tx, &stored, storeSteps[kind], string(body), pq.Array(ids)); err != nil {
 		return err
 	}
 	if stored != len(steps) {
@@ -192,11 +187,11 @@ type stepRow struct {
 	Traceparent *string           `json:"traceparent,omitzero"`
 }
 
-func (d step) row(n int) stepRow {
+func (d step) row() stepRow {
 	was, next := stateCodes[d.was.Kind][d.was.State], stateCodes[d.was.Kind][d.Next.State]
 	r, e := d.Next, d.Event
 	row := stepRow{
-		N: n, ID: r.ID, Applied: d.Outcome == lifecycle.Applied,
+		N: d.n, ID: r.ID, Applied: d.Outcome == lifecycle.Applied,
 		WasAttempt: d.was.Attempt, WasStatus: was.status, WasPhase: orNull(was.phase),
 		Status: next.status, Phase: orNull(next.phase), Attempt: r.Attempt, FlagCount: r.FlagCount, ResultURL: r.ResultURL,
 		ErrorMessage: r.ErrorMessage, MaterializedAt: r.MaterializedAt, ScoreVersion: r.ScoreVersion,
@@ -231,7 +226,8 @@ var storeSteps = map[lifecycle.Kind]string{
 }
 
 // stepsOf stores steps: the guarded rows, a timeline line for each step whether it was applied or came too late, and for the applied
-// ones the job if there is one and the public event. It answers with how many lines there are.
+// ones the job if there is one and the public event. It answers with how many lines there are. The ids, which stand in the steps too,
+// are given once more so that the rows are found by their index, whatever is guessed about the number of steps.
 func stepsOf(kind lifecycle.Kind, alsoSet, alsoWhere string) string {
 	return fmt.Sprintf(`
 WITH step AS MATERIALIZED (
@@ -245,7 +241,7 @@ WITH step AS MATERIALIZED (
 		error_message = step.error_message, materialized_at = step.materialized_at, updated_at = step.updated_at,
 		updated_by = step.updated_by, deleted_at = step.deleted_at, deleted_by = step.deleted_by%[2]s
 	FROM step
-	WHERE step.applied AND run.id = step.id AND run.attempt = step.was_attempt AND run.status = step.was_status%[3]s
+	WHERE step.applied AND run.id = ANY($2) AND run.id = step.id AND run.attempt = step.was_attempt AND run.status = step.was_status%[3]s
 	RETURNING run.id
 ), line AS (
 	INSERT INTO run_event (kind, run_id, seq, what, outcome, actor_kind, actor, from_state, to_state, attempt, version, at, data, traceparent)

@@ -30,6 +30,9 @@ type Creation struct {
 func (s *Store) Create(ctx context.Context, c Creation) (lifecycle.Run, error) {
 	for range 16 { // the run in the way may end between our two looks; then there is room and we ask again
 		run, err := s.creates[c.Run.Kind].do(ctx, c)
+		if alreadyStored(err, c.Run.Kind) {
+			return s.RunOfAnyTenant(ctx, c.Run.Ref)
+		}
 		if !errors.Is(err, errInTheWay) {
 			return run, err
 		}
@@ -50,25 +53,9 @@ func (s *Store) Create(ctx context.Context, c Creation) (lifecycle.Run, error) {
 // errInTheWay: an open run stood in the way when the insert looked.
 var errInTheWay = errors.New("an open run stands in the way")
 
-// insert stores a batch of new runs of one kind. Where PostgreSQL refuses the statement for the sake of one run, each is stored alone,
-// so that only the guilty one fails.
+// insert stores a batch of new runs of one kind.
 func (s *Store) insert(ctx context.Context, kind lifecycle.Kind, batch []Creation) []answer[lifecycle.Run] {
-	answers, err := s.insertAll(ctx, kind, batch)
-	if err == nil {
-		return answers
-	}
-	answers = make([]answer[lifecycle.Run], len(batch))
-	for i := range batch {
-		switch {
-		case len(batch) > 1 && refusedByServer(err):
-			answers[i] = s.insert(ctx, kind, batch[i:i+1])[0]
-		case alreadyStored(err, kind):
-			answers[i].value, answers[i].err = s.RunOfAnyTenant(ctx, batch[i].Run.Ref)
-		default:
-			answers[i].err = err
-		}
-	}
-	return answers
+	return apart(batch, func(batch []Creation) ([]answer[lifecycle.Run], error) { return s.insertAll(ctx, kind, batch) })
 }
 
 // inserted is what the statement answers for each run: which of the conditions held, and the time if the row was stored.
@@ -87,7 +74,7 @@ func (s *Store) insertAll(ctx context.Context, kind lifecycle.Kind, batch []Crea
 	}
 	var got []inserted
 	if err := s.send(ctx, &got, insertNew[kind], rows); err != nil {
-		return nil, err
+		return everyone[lifecycle.Run](batch, err)
 	}
 	answers := make([]answer[lifecycle.Run], len(batch))
 	for i := range batch {
@@ -210,7 +197,8 @@ func newRowOf(d lifecycle.Decision, n int) newRow {
 }
 
 // The rows, their first timeline lines and their outbox entries are one statement: they stand or fall together, in one round trip.
-// "asked" asks the platform's tables; a run whose conditions fail is not stored, and the answer names the condition.
+// "asked" asks the platform's tables; a run whose conditions fail is not stored, and the answer names the condition. Nodes are taken
+// in one order by everybody, so that two batches never wait for each other; of two runs for one node the one that came first gets it.
 var insertNew = map[lifecycle.Kind]string{
 	lifecycle.WF2Des: `
 WITH asked AS MATERIALIZED (
@@ -224,7 +212,7 @@ WITH asked AS MATERIALIZED (
 		updated_by, wf_node_id, edge, prompt, auto_confirm, trigger_surface, phase, created_at, updated_at)
 	SELECT id, organization_id, project_id, figma_file_key, screen_id, placement_target, status, attempt, created_by,
 		created_by, wf_node_id, edge, prompt, auto_confirm, trigger_surface, phase, now, now
-	FROM asked WHERE project AND caller ORDER BY n
+	FROM asked WHERE project AND caller ORDER BY project_id, figma_file_key, wf_node_id, edge, n
 	ON CONFLICT (project_id, figma_file_key, wf_node_id, edge) WHERE status = '0' DO NOTHING
 	RETURNING id, created_at
 )` + firstWords(lifecycle.WF2Des),

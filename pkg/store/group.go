@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,23 +17,24 @@ const (
 	singlesMost = 4    // batches of one that may be in flight at the same time
 )
 
-// group lets many callers share one commit. A caller that comes while nothing is in flight is the leader of a batch of one: it
-// stores its command itself. Callers that come meanwhile wait, and as soon as there is room again, the first of them leads and
-// takes all the others along in its batch. So a batch is as large as the crowd, nobody ever waits for a timer, and nobody works
-// for others longer than one batch takes. A few batches of one may be in flight beside each other, for that is quicker while
-// callers are few; a larger batch flies alone.
+// group lets many callers share one commit. A caller that comes while there is room leads a batch of one: it stores its command
+// itself. Callers that come when there is none wait, and as soon as there is room again, the first of them is called to lead and
+// takes all the others along in its batch. So a batch is as large as the crowd, nobody ever waits for a timer, nobody is overtaken,
+// and nobody works for others longer than one batch takes. A few batches of one may be in flight beside each other, for that is
+// quicker while callers are few; after a larger one nothing sets off until it has landed.
 //
 // A larger batch is carried on behalf of all its members: no caller's deadline or disconnect ends it. A batch of one ends with its
-// caller.
+// caller. Either ends when its leader has been here for as long as patience lasts, and so does waiting.
 type group[C, R any] struct {
 	carry    func(ctx context.Context, batch []C) []answer[R] // stores a batch and answers each command
-	key      func(C) string                                   // no batch holds two commands of one key
-	patience time.Duration                                    // for one batch
+	key      func(C) string                                   // no batch holds two commands of one key: the later sets off later
+	patience time.Duration                                    // for one call
 
 	mu      sync.Mutex
-	waiting []*member[C, R]
-	flights int // batches in flight
-	crowds  int // those of them that hold more than one command
+	waiting []*member[C, R] // in the order of their coming
+	called  bool            // the first of them has been called to lead and has not set off yet
+	flights int             // batches in flight
+	crowds  int             // those of them that hold more than one command
 }
 
 type answer[R any] struct {
@@ -43,49 +45,54 @@ type answer[R any] struct {
 // member is one caller in the group. turn holds true when it shall lead, false when it has been answered.
 type member[C, R any] struct {
 	command C
-	leads   bool
+	until   time.Time // its patience ends
 	turn    chan bool
 	answer  answer[R]
 }
 
 // do stores one command, alone or with others. Beside what carry answers it may be lifecycle.ErrUnavailable: too many wait, or ctx
-// ended before the command's turn came, and nothing was stored; and lifecycle.ErrOutcomeUnknown when ctx ended while it was in
-// flight.
+// or the patience ended before the command's turn came, and nothing was stored; and lifecycle.ErrOutcomeUnknown when they ended
+// while it was in flight.
 func (g *group[C, R]) do(ctx context.Context, command C) (R, error) {
-	m := &member[C, R]{command: command, turn: make(chan bool, 1)}
+	m := &member[C, R]{command: command, until: time.Now().Add(g.patience), turn: make(chan bool, 1)}
+	ctx, cancel := context.WithDeadline(ctx, m.until)
+	defer cancel()
 	var none R
-	if err := ctx.Err(); err != nil { // the caller has gone already
-		return none, failed(ctx, "wait for a turn", err)
-	}
-	if !g.join(m) {
-		return none, fmt.Errorf("store: %d commands wait already: %w", waitingMost, lifecycle.ErrUnavailable)
+	if err := g.join(ctx, m); err != nil {
+		return none, err
 	}
 	select {
 	case lead := <-m.turn:
-		if lead {
-			g.lead(ctx, m)
+		if !lead {
+			return m.answer.value, m.answer.err
 		}
-		return m.answer.value, m.answer.err
+		if ctx.Err() == nil { // it may have left before it woke
+			g.lead(ctx)
+			return m.answer.value, m.answer.err
+		}
 	case <-ctx.Done():
-		if g.withdraw(m) {
-			return none, failed(ctx, "wait for a turn", ctx.Err())
-		}
-		return none, unknown("wait for an answer", ctx.Err())
 	}
+	if g.withdraw(m) {
+		return none, failed(ctx, "wait for a turn", ctx.Err())
+	}
+	return none, unknown("wait for an answer", ctx.Err())
 }
 
-func (g *group[C, R]) join(m *member[C, R]) bool {
+func (g *group[C, R]) join(ctx context.Context, m *member[C, R]) error {
+	if err := ctx.Err(); err != nil { // the caller has gone already
+		return failed(ctx, "wait for a turn", err)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.waiting) >= waitingMost {
-		return false
+		return fmt.Errorf("store: %d commands wait already: %w", waitingMost, lifecycle.ErrUnavailable)
 	}
 	g.waiting = append(g.waiting, m)
 	g.next()
-	return true
+	return nil
 }
 
-// withdraw takes back a command whose turn has not come. A caller that was to lead lets the next one do it.
+// withdraw takes back a command that has not set off. A caller that was to lead lets the next one do it.
 func (g *group[C, R]) withdraw(m *member[C, R]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,31 +101,25 @@ func (g *group[C, R]) withdraw(m *member[C, R]) bool {
 		return false
 	}
 	g.waiting = slices.Delete(g.waiting, i, i+1)
-	if m.leads {
-		g.flights--
+	if i == 0 && g.called {
+		g.called = false
 		g.next()
 	}
 	return true
 }
 
-// next names a leader if there is room for a batch. g.mu is held.
+// next calls the first of those waiting to lead, if there is room for a batch and nobody is on the way already. g.mu is held.
 func (g *group[C, R]) next() {
-	if g.flights > 0 && (g.crowds > 0 || g.flights >= singlesMost) {
-		return
-	}
-	for _, m := range g.waiting {
-		if !m.leads {
-			m.leads = true
-			g.flights++
-			m.turn <- true
-			return
-		}
+	room := g.flights == 0 || g.crowds == 0 && g.flights < singlesMost
+	if room && !g.called && len(g.waiting) > 0 {
+		g.called = true
+		g.waiting[0].turn <- true
 	}
 }
 
-// lead carries the leader's batch and answers everyone in it. The next leader is let off first.
-func (g *group[C, R]) lead(ctx context.Context, leader *member[C, R]) {
-	batch := g.take(leader)
+// lead carries a batch on behalf of the one who was called, and answers everyone in it. The next leader is let off first.
+func (g *group[C, R]) lead(ctx context.Context) {
+	batch := g.setOff()
 	commands := make([]C, len(batch))
 	for i, m := range batch {
 		commands[i] = m.command
@@ -126,39 +127,36 @@ func (g *group[C, R]) lead(ctx context.Context, leader *member[C, R]) {
 	}
 	defer func() {
 		g.land(len(batch))
-		for _, m := range batch {
-			if m != leader {
-				m.turn <- false
-			}
+		for _, m := range batch[1:] {
+			m.turn <- false
 		}
 	}()
 	if len(batch) > 1 {
-		ctx = context.WithoutCancel(ctx)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), batch[0].until)
+		defer cancel()
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.patience)
-	defer cancel()
 	for i, a := range g.carry(ctx, commands) {
 		batch[i].answer = a
 	}
 }
 
-// take makes the leader's batch: the leader, and whoever waits without leading a batch itself.
-func (g *group[C, R]) take(leader *member[C, R]) []*member[C, R] {
+// setOff makes the batch: the leader, who is the first of those waiting, and whoever else can come along.
+func (g *group[C, R]) setOff() (batch []*member[C, R]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	batch, keys := []*member[C, R]{leader}, map[string]bool{g.key(leader.command): true}
+	keys := map[string]bool{}
 	stay := g.waiting[:0]
 	for _, m := range g.waiting {
-		switch key := g.key(m.command); {
-		case m == leader:
-		case m.leads || keys[key] || len(batch) == batchMost:
+		if key := g.key(m.command); keys[key] || len(batch) == batchMost {
 			stay = append(stay, m)
-		default:
+		} else {
 			batch, keys[key] = append(batch, m), true
 		}
 	}
 	clear(g.waiting[len(stay):])
-	g.waiting = stay
+	g.waiting, g.called = stay, false
+	g.flights++
 	if len(batch) > 1 {
 		g.crowds++
 	}
@@ -174,4 +172,29 @@ func (g *group[C, R]) land(size int) {
 		g.crowds--
 	}
 	g.next()
+}
+
+// apart carries a batch, and where it failed for what may be the fault of one command, each command by itself, so that only the
+// guilty one fails. What carry answers beside its error stands otherwise.
+func apart[C, R any](batch []C, carry func([]C) ([]answer[R], error)) []answer[R] {
+	answers, err := carry(batch)
+	if len(batch) > 1 && mayBeOnesFault(err) {
+		for i := range batch {
+			alone, _ := carry(batch[i : i+1])
+			answers[i] = alone[0]
+		}
+	}
+	return answers
+}
+
+// mayBeOnesFault tells what PostgreSQL or this package made of the commands from what nobody in the batch can help: a broken
+// connection, a server that is away.
+func mayBeOnesFault(err error) bool {
+	passes := errors.Is(err, lifecycle.ErrUnavailable) || errors.Is(err, lifecycle.ErrOutcomeUnknown)
+	return err != nil && (refusedByServer(err) || !passes)
+}
+
+// everyone is the answer to a batch in which all fare the same.
+func everyone[R, C any](batch []C, err error) ([]answer[R], error) {
+	return slices.Repeat([]answer[R]{{err: err}}, len(batch)), err
 }

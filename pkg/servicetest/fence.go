@@ -34,7 +34,7 @@ type Permission struct {
 }
 
 // Fence tries every endpoint with every method as every principal. A 404 must be, to the byte, what an unknown id or project is
-// answered with, and only a request of the right person may change anything.
+// answered with, and only a request of the right person may change anything. In the other direction, the owner is shown no run of others.
 func Fence(t *testing.T, w *World, c *Client, endpoints []Endpoint) {
 	t.Helper()
 	everybody := []Principal{w.Owner, w.Colleague, w.OtherProject, w.OtherOrganization, w.Intruder, w.Expired, w.Unknown, w.Nobody}
@@ -49,6 +49,29 @@ func Fence(t *testing.T, w *World, c *Client, endpoints []Endpoint) {
 					e.try(t, w, c, method, p, id)
 				})
 			}
+			if _, asked := e.Asks[method]; asked && e.Run != nil {
+				t.Run(fmt.Sprintf("%s %s of others as owner", method, e.Path), func(t *testing.T) { e.tryOthers(t, w, c, method) })
+			}
+		}
+	}
+}
+
+// tryOthers asks as the owner, who may ask, for runs that belong to another project or organization.
+func (e Endpoint) tryOthers(t *testing.T, w *World, c *Client, method string) {
+	t.Helper()
+	for _, p := range []Principal{w.OtherProject, w.OtherOrganization} {
+		run := e.Run()
+		_, err := w.SQL.ExecContext(t.Context(), fmt.Sprintf(`UPDATE %s SET project_id = $1, organization_id =
+			(SELECT organization_id FROM project WHERE id = $1) WHERE id = $2`, run.Kind), p.ProjectID, run.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := w.Content(t)
+		if got := c.Send(t, method, e.path(w.Owner.ProjectID, run.ID), w.Owner, e.Asks[method].Body); got.Status != http.StatusNotFound {
+			t.Errorf("a run of %s is answered with %d %s", p.Name, got.Status, got.Body)
+		}
+		if diff := cmp.Diff(before, w.Content(t)); diff != "" {
+			t.Errorf("a run of %s was changed: %s", p.Name, diff)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,7 +22,10 @@ import (
 
 // Main runs a service with the real environment and ends the process: 0 after a clean end, 1 with a sentence on standard error.
 func Main(service string, run func(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error) {
-	if err := run(context.Background(), os.LookupEnv, os.Stdout); err != nil {
+	// From the first moment on, being told to stop means a clean end. Run listens too, for itself.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	context.AfterFunc(ctx, stop) // a second signal kills
+	if err := run(ctx, os.LookupEnv, os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", service, err)
 		os.Exit(1)
 	}

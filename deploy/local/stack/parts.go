@@ -63,8 +63,8 @@ func migrate(ctx context.Context, url string) error {
 }
 
 func (s *Stack) startNATS(context.Context) error {
-	dir, err := os.MkdirTemp("", "framerun-nats-")
-	if err != nil {
+	dir := filepath.Join(s.config.Dir, "nats")
+	if err := os.RemoveAll(dir); err != nil { // of a stack that was killed; like the database, the feed begins empty
 		return err
 	}
 	s.onStop("the NATS folder", func() error { return os.RemoveAll(dir) })

@@ -34,6 +34,9 @@ const restartAfter = 300 * time.Millisecond
 func (p *process) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.stopped { // meanwhile, while a restart waited
+		return nil
+	}
 	cmd := exec.Command(p.path)
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, p.log, p.log
 	// A group of its own keeps the terminal's Ctrl-C away: the stack stops its services in order. The kernel takes the child along
@@ -68,13 +71,8 @@ func (p *process) over(err error, ended chan struct{}) {
 	}
 	p.say("%s ended (%v); starting it again", p.name, exit(err))
 	time.AfterFunc(restartAfter, func() {
-		p.mu.Lock()
-		stopped := p.stopped
-		p.mu.Unlock()
-		if !stopped {
-			if err := p.start(); err != nil {
-				p.say("%v", err)
-			}
+		if err := p.start(); err != nil {
+			p.say("%v", err)
 		}
 	})
 }

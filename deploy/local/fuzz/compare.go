@@ -27,8 +27,8 @@ func rowsOf(ctx context.Context, db *sql.DB, kind string, ids []string) ([]row, 
 	rows, err := db.QueryContext(ctx, `SELECT r.id, (ARRAY['processing', 'completed', 'failed', 'rejected', 'cancelled'])[status::text::int + 1],
 	`+phase+`, screen_id, updated_by, updated_at, deleted_at IS NOT NULL, e.version, e.lines, e.last, e.applied,
 	(SELECT count(*) FROM outbox o WHERE o.state = 'pending' AND o.destination IN ('jobs', 'events') AND o.run_id = r.id)
-FROM `+kind+` r, LATERAL (SELECT count(*) AS lines, max(seq) AS last, count(*) FILTER (WHERE outcome = 'applied') AS applied,
-	max(version) FILTER (WHERE outcome = 'applied') AS version FROM run_event WHERE kind = $1 AND run_id = r.id) e
+FROM `+kind+` r, LATERAL (SELECT count(*) AS lines, coalesce(max(seq), 0) AS last, count(*) FILTER (WHERE outcome = 'applied') AS applied,
+	coalesce(max(version) FILTER (WHERE outcome = 'applied'), 'epoch') AS version FROM run_event WHERE kind = $1 AND run_id = r.id) e
 WHERE r.id = ANY($2)`, kind, pq.Array(ids))
 	if err != nil {
 		return nil, err

@@ -28,8 +28,9 @@ func (g *generator) changeBody(d *draft) {
 }
 
 // owned are members that the server alone decides about.
-var owned = []string{"status", "phase", "attempt", "id", "wf2desId", "organizationId", "projectId", "createdBy", "updatedBy", "createdAt", "deletedAt", "triggerSurface",
-	"resultUrl", "score", "flagCount", "errorMessage", "job_id", "code2wf_id", "progress", "manifest", "materializedAt", "ſtatuſ", "Status", "__proto__", ""}
+var owned = []string{"status", "phase", "attempt", "id", "wf2desId", "organizationId", "projectId", "createdBy", "updatedBy", "createdAt",
+	"deletedAt", "triggerSurface", "resultUrl", "score", "flagCount", "errorMessage", "job_id", "code2wf_id", "progress", "manifest", "materializedAt", "ſtatuſ", "Status",
+	"__proto__", ""}
 
 // otherName is the name in another case, another spelling, or broken.
 func (g *generator) otherName(name string) string {
@@ -37,8 +38,10 @@ func (g *generator) otherName(name string) string {
 	if plain == "" {
 		return `"edge"`
 	}
-	return pick(g, []string{quoted(strings.ToUpper(plain)), quoted(strings.ToLower(plain)), quoted(strings.ReplaceAll(plain, "s", "ſ")), quoted(strings.ReplaceAll(plain, "_", "")),
-		quoted(plain + " "), quoted(plain + `\u0000`), plain, "'" + plain + "'", quoted(`\u` + "0066" + plain), quoted(strings.Repeat(plain, 1000)), "1", `""`, quoted("\xff" + plain),
+	return pick(g, []string{quoted(strings.ToUpper(plain)), quoted(strings.ToLower(plain)), quoted(strings.ReplaceAll(plain, "s", "ſ")),
+		quoted(strings.ReplaceAll(plain, "_", "")),
+		quoted(plain + " "), quoted(plain + `\u0000`), plain, "'" + plain + "'", quoted(`\u` + "0066" + plain),
+		quoted(strings.Repeat(plain, 1000)), "1", `""`, quoted("\xff" + plain),
 		quoted(plain[:1] + `\u00` + "69" + plain[1:]), quoted(`\ud800`)})
 }
 

@@ -56,7 +56,8 @@ func (g *generator) changeSignature(d *draft) {
 		d.auth = []string{"Bearer " + pick(g, d.tenant.tokens)}
 	default:
 		name := pick(g, []string{"webhook-id", "webhook-timestamp", "webhook-signature"})
-		value := pick(g, []string{"", "x", "v1,", "v1,AAAA", "v2,AAAA", "0", "-1", "1e9", "99999999999999999999", "\xff", strings.Repeat("v1,A ", 500)})
+		value := pick(g, []string{"", "x", "v1,", "v1,AAAA", "v2,AAAA", "0", "-1", "1e9", "99999999999999999999", "\xff",
+			strings.Repeat("v1,A ", 500)})
 		how := g.IntN(3)
 		d.spoil = append(d.spoil, func(_ *generator, r *Request) {
 			if how > 0 {
@@ -70,9 +71,11 @@ func (g *generator) changeSignature(d *draft) {
 }
 
 func (g *generator) changeQuery(d *draft) {
-	pair := pick(g, []string{"limit", "status", "a", "%00", "", "figmaFileKey", "cursor", "access_token", "%ff", "Limit", "limit%20"}) + pick(g, []string{"=", "", "=="}) + pick(g, queryValues)
+	pair := pick(g, []string{"limit", "status", "a", "%00", "", "figmaFileKey", "cursor", "access_token", "%ff", "Limit",
+		"limit%20"}) + pick(g, []string{"=", "", "=="}) + pick(g, queryValues)
 	if g.chance(30) && d.query != "" {
-		d.query = pick(g, []string{d.query + "&" + d.query, "&" + d.query + "&&", d.query + "#x", strings.ReplaceAll(d.query, "&", ";"), d.query[:g.IntN(len(d.query))]})
+		d.query = pick(g, []string{d.query + "&" + d.query, "&" + d.query + "&&", d.query + "#x", strings.ReplaceAll(d.query, "&", ";"),
+			d.query[:g.IntN(len(d.query))]})
 		return
 	}
 	d.query = strings.TrimPrefix(d.query+"&"+pair, "&")
@@ -104,7 +107,8 @@ func (g *generator) changePath(d *draft) {
 	case 2:
 		d.path = append(d.path[:at:at], d.path[at+1:]...)
 	case 3:
-		d.path[at] = pick(g, []string{strings.ToUpper(d.path[at]), d.path[at] + "%20", d.path[at] + "/", "%" + d.path[at], d.path[at] + ";x=1", d.path[at] + "."})
+		d.path[at] = pick(g, []string{strings.ToUpper(d.path[at]), d.path[at] + "%20", d.path[at] + "/", "%" + d.path[at], d.path[at] + ";x=1",
+			d.path[at] + "."})
 	case 4:
 		if last >= 3 {
 			d.path[2] = g.otherProject(d)
@@ -132,7 +136,8 @@ func (g *generator) otherProject(d *draft) string {
 	return project
 }
 
-var projects = []string{"1", "2", "3", "4", "0", "-1", "+1", "01", "1.0", "9223372036854775807", "9223372036854775808", "1e0", "%31", "１", "", "null", strings.Repeat("1", 400)}
+var projects = []string{"1", "2", "3", "4", "0", "-1", "+1", "01", "1.0", "9223372036854775807", "9223372036854775808", "1e0", "%31", "１",
+	"", "null", strings.Repeat("1", 400)}
 
 // otherID is an id that is spelled otherwise, or another id.
 func (g *generator) otherID(id string) string {
@@ -143,7 +148,9 @@ func (g *generator) otherID(id string) string {
 	if len(id) != len(another) { // it has been changed already
 		return another
 	}
-	return pick(g, []string{strings.ToUpper(id), "{" + id + "}", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), id + "%00", id[:len(id)-1], id + "0", " " + id, "%20" + id,
-		"%30" + id[1:], id[:14] + "4" + id[15:], id[:14] + "1" + id[15:], "00000000-0000-0000-0000-000000000000", "01980000-0000-7000-8000-0000000000ff", "..", "%2F", "*",
+	return pick(g, []string{strings.ToUpper(id), "{" + id + "}", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), id + "%00",
+		id[:len(id)-1], id + "0", " " + id, "%20" + id,
+		"%30" + id[1:], id[:14] + "4" + id[15:], id[:14] + "1" + id[15:], "00000000-0000-0000-0000-000000000000",
+		"01980000-0000-7000-8000-0000000000ff", "..", "%2F", "*",
 		strings.Repeat("a", 9000), another, another, "confirm", "é", id + "%ff", id + "/../" + id})
 }

@@ -3,7 +3,9 @@ package fuzz
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -99,8 +101,9 @@ func (d *draft) sign(g *generator, r *Request) {
 		signer = g.people.forger
 	}
 	g.serial++
-	for name, values := range signer.Sign(fmt.Sprintf("msg_%d_%d", g.number, g.serial), time.Now().Add(d.shift), r.Body) {
-		r.add(name, values[0])
+	signed := signer.Sign(fmt.Sprintf("msg_%d_%d", g.number, g.serial), time.Now().Add(d.shift), r.Body)
+	for _, name := range slices.Sorted(maps.Keys(signed)) {
+		r.add(name, signed.Get(name))
 	}
 }
 

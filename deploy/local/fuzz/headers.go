@@ -28,7 +28,8 @@ func readHeaders(g *generator, e *entry) []Field {
 // condition is an If-None-Match: the version that was last told, an older or a newer one, or what is none.
 func (g *generator) condition(e *entry) string {
 	etag := e.etag()
-	return pick(g, []string{etag, etag, "W/" + etag, `"x", ` + etag, etag + `, "y"`, "*", " * ", `"*"`, "*, *", strings.Trim(etag, `"`), etag[:len(etag)-2] + `"`,
+	return pick(g, []string{etag, etag, "W/" + etag, `"x", ` + etag, etag + `, "y"`, "*", " * ", `"*"`, "*, *", strings.Trim(etag, `"`),
+		etag[:len(etag)-2] + `"`,
 		fmt.Sprintf(`"%s.9223372036854775807"`, e.id), fmt.Sprintf(`"%s.-1"`, e.id), fmt.Sprintf(`"%s.0"`, e.id), `""`, `"`, "", ",,,", "W/", `W/"`,
 		"\xff", `"\"`, strings.Repeat(`"a",`, 800) + etag, fmt.Sprintf(`"%s.99999999999999999999"`, e.id), strings.ToUpper(etag), "null"})
 }
@@ -82,15 +83,19 @@ var traceparents = []string{
 	"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-ff",
 	"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-what-the-future-brings", "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-\xff",
 	"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
-	"00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", "", "-", "00-", strings.Repeat("0", 5000), "\x80", "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-00",
+	"00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", "", "-", "00-", strings.Repeat("0", 5000), "\x80",
+	"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-00",
 }
 
 // contents are headers that say what the body is: one value each, or none, or several.
 var contents = [][]Field{
-	{}, {{"Content-Type", ""}}, {{"Content-Type", "text/plain"}}, {{"Content-Type", "application/json; charset=utf-8"}}, {{"Content-Type", "application/JSON"}},
+	{}, {{"Content-Type", ""}}, {{"Content-Type", "text/plain"}}, {{"Content-Type", "application/json; charset=utf-8"}},
+	{{"Content-Type", "application/JSON"}},
 	{{"Content-Type", "application/json; charset=latin1"}}, {{"Content-Type", "application/json;"}}, {{"Content-Type", "application/json; a=b"}},
-	{{"Content-Type", "application/json"}, {"Content-Type", "application/json"}}, {{"Content-Type", "application/problem+json"}}, {{"Content-Type", "\xff"}},
-	{{"Content-Type", "application/x-www-form-urlencoded"}}, {{"Content-Type", "multipart/form-data; boundary=x"}}, {{"Content-Type", "application/json, text/plain"}},
+	{{"Content-Type", "application/json"}, {"Content-Type", "application/json"}}, {{"Content-Type", "application/problem+json"}},
+	{{"Content-Type", "\xff"}},
+	{{"Content-Type", "application/x-www-form-urlencoded"}}, {{"Content-Type", "multipart/form-data; boundary=x"}},
+	{{"Content-Type", "application/json, text/plain"}},
 	{{"Content-Type", "application/json"}, {"Content-Encoding", "gzip"}}, {{"Content-Type", "application/json"}, {"Content-Encoding", "identity"}},
 	{{"Content-Type", "application/json; charset=\"UTF-8\""}}, {{"Content-Type", "application/json; charset=utf-8; charset=utf-8"}},
 }

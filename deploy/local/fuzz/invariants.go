@@ -48,19 +48,22 @@ var invariants = []invariant{
 		FROM run_event WINDOW w AS (PARTITION BY kind, run_id ORDER BY seq)) AS l
 		WHERE seq > 1 AND (from_state IS DISTINCT FROM was OR (outcome = 'applied') <> (version > before) OR version < before)`},
 	{"11: the timeline replays to the row", `SELECT r.id FROM ` + both + `, ` + applied + ` WHERE version <> updated_at OR state <> (
-		CASE WHEN status = '0' AND kind = 'code2wf' THEN 'processing' WHEN status = '0' THEN (ARRAY['parsing', 'awaiting_confirm', 'assembling'])[phase::int + 1]
+		CASE WHEN status = '0' AND kind = 'code2wf' THEN 'processing' WHEN status = '0' 
+			THEN (ARRAY['parsing', 'awaiting_confirm', 'assembling'])[phase::int + 1]
 		ELSE (ARRAY['completed', 'failed', 'rejected', 'cancelled'])[status::int] END)`},
 	{"16: nothing waits and nothing was set aside", `SELECT run_id FROM outbox WHERE state <> 'skipped'`},
 	{"16: only the jobs of ended runs were skipped", `SELECT o.run_id FROM outbox o WHERE o.state = 'skipped' AND (o.destination <> 'jobs'
 		OR EXISTS (SELECT FROM ` + both + ` WHERE r.kind = o.kind AND r.id = o.run_id AND status = '0'))`},
-	{"20: attempt stays, and updated_by is who made the last step", `SELECT r.id FROM ` + both + `, ` + applied + ` WHERE attempt <> 1 OR updated_by <> actor`},
+	{"20: attempt stays, and updated_by is who made the last step",
+		`SELECT r.id FROM ` + both + `, ` + applied + ` WHERE attempt <> 1 OR updated_by <> actor`},
 }
 
 // steps are the moves of SPEC §3.
 const steps = `('wf2des', '', 'parsing', 'created'), ('code2wf', '', 'processing', 'created'),
 	('wf2des', 'parsing', 'awaiting_confirm', 'parsed'), ('wf2des', 'parsing', 'assembling', 'parsed'),
 	('wf2des', 'awaiting_confirm', 'assembling', 'confirmed'), ('wf2des', 'awaiting_confirm', 'rejected', 'rejected'),
-	('wf2des', 'assembling', 'completed', 'completed'), ('wf2des', 'parsing', 'completed', 'completed'), ('code2wf', 'processing', 'completed', 'completed'),
+	('wf2des', 'assembling', 'completed', 'completed'), ('wf2des', 'parsing', 'completed', 'completed'),
+	('code2wf', 'processing', 'completed', 'completed'),
 	('wf2des', 'parsing', 'failed', 'failed'), ('wf2des', 'awaiting_confirm', 'failed', 'failed'), ('wf2des', 'assembling', 'failed', 'failed'),
 	('code2wf', 'processing', 'failed', 'failed'),
 	('wf2des', 'parsing', 'cancelled', 'cancelled'), ('wf2des', 'awaiting_confirm', 'cancelled', 'cancelled'), ('wf2des', 'assembling', 'cancelled', 'cancelled')`

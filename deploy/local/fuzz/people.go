@@ -48,7 +48,8 @@ func newPeople(ctx context.Context, s *stack.Stack, db *sql.DB, number int) (*pe
 	p.tenants = []tenant{
 		{own, platform.ProjectID, both, platform.PageImportID},
 		{own, platform.OtherProjectID, both, platform.OtherProjectPageImportID},
-		{foreign, platform.OtherOrganizationProjectID, []string{m.token(stack.PluginClient, foreign, 24*time.Hour)}, platform.OtherOrganizationPageImportID},
+		{foreign, platform.OtherOrganizationProjectID, []string{m.token(stack.PluginClient, foreign, 24*time.Hour)},
+			platform.OtherOrganizationPageImportID},
 	}
 	p.bad = m.bad(both[0])
 	if p.worker, err = auth.NewWebhooks([]string{s.Address().Webhook.Secret}, time.Now); err == nil {

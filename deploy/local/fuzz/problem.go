@@ -16,7 +16,8 @@ var codes = map[string]int{
 }
 
 // faulty are the codes that need a broken part, or two requests with one Idempotency-Key, to occur.
-var faulty = map[string]bool{"internal": true, "outcome_unknown": true, "unavailable": true, "idempotency_in_flight": true, "idempotency_mismatch": true}
+var faulty = map[string]bool{"internal": true, "outcome_unknown": true, "unavailable": true, "idempotency_in_flight": true,
+	"idempotency_mismatch": true}
 
 // conflicts are the codes whose documents tell how the run stands.
 var conflicts = map[string]bool{"open_run": true, "state_conflict": true, "phase_conflict": true, "attempt_mismatch": true}

@@ -26,9 +26,11 @@ func listQuery(g *generator, d *draft) string {
 }
 
 func (g *generator) filter(d *draft) string {
-	name := pick(g, []string{"status", "phase", "edge", "screenId", "materialized", "flagged", "createdAfter", "createdBefore", "limit", "limit", "limit", "cursor"})
+	name := pick(g, []string{"status", "phase", "edge", "screenId", "materialized", "flagged", "createdAfter", "createdBefore", "limit",
+		"limit", "limit", "cursor"})
 	values := map[string][]string{
-		"status": statuses, "phase": phases, "edge": {"wf2des", "des2wf"}, "screenId": {url.QueryEscape(canary(d.tenant.organization) + "🦊"), "x", "%00", "%ff"},
+		"status": statuses, "phase": phases, "edge": {"wf2des", "des2wf"}, "screenId": {url.QueryEscape(canary(d.tenant.organization) + "🦊"),
+			"x", "%00", "%ff"},
 		"materialized": {"true", "false"}, "flagged": {"true", "false"}, "limit": {"1", "2", "3", "5", "100"}, "cursor": {"AAAA", ""},
 		"createdAfter": times, "createdBefore": times,
 	}
@@ -38,11 +40,14 @@ func (g *generator) filter(d *draft) string {
 	return name + "=" + pick(g, queryValues)
 }
 
-var times = []string{"2020-01-01T00:00:00Z", "2090-01-01T00:00:00.123456789%2B09:00", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00%2B23:59", "9999-12-31T23:59:59-23:59",
+var times = []string{"2020-01-01T00:00:00Z", "2090-01-01T00:00:00.123456789%2B09:00", "0001-01-01T00:00:00Z",
+	"0001-01-01T00:00:00%2B23:59", "9999-12-31T23:59:59-23:59",
 	"0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-01-01", "now", "1e400", "2026-01-01T00:00:00+09:00"}
 
-var queryValues = []string{"", "%", "%zz", "%00", "%ff", "%ed%a0%80", ";", "a;b", "%3B", "1%2B1", "0", "-1", "101", "1e2", "01", "+1", "9223372036854775808", "TRUE", "null",
-	"%F0%9F%A6%8A", strings.Repeat("a", 256), strings.Repeat("%F0%9F%A6%8A", 255), strings.Repeat("a", 3000), "=", "==", "%26", "%E2%80%A8", "'", "%27%20OR%201=1", "*", "%5B%5D"}
+var queryValues = []string{"", "%", "%zz", "%00", "%ff", "%ed%a0%80", ";", "a;b", "%3B", "1%2B1", "0", "-1", "101", "1e2", "01", "+1",
+	"9223372036854775808", "TRUE", "null",
+	"%F0%9F%A6%8A", strings.Repeat("a", 256), strings.Repeat("%F0%9F%A6%8A", 255), strings.Repeat("a", 3000), "=", "==", "%26", "%E2%80%A8",
+	"'", "%27%20OR%201=1", "*", "%5B%5D"}
 
 // turnPage goes on from where a list ended, or from where nobody can have been.
 func (g *generator) turnPage(d *draft) string {
@@ -68,7 +73,8 @@ func (g *generator) forge(value string) string {
 	}
 	switch g.IntN(4) {
 	case 0:
-		binary.BigEndian.PutUint64(raw[8:], pick(g, []uint64{0, 1, math.MaxUint64, math.MaxInt64, 1 << 63, 1<<63 + 1, g.Uint64(), 1 << 56, 9224318016000000000}))
+		binary.BigEndian.PutUint64(raw[8:], pick(g, []uint64{0, 1, math.MaxUint64, math.MaxInt64, 1 << 63, 1<<63 + 1, g.Uint64(), 1 << 56,
+			9224318016000000000}))
 	case 1:
 		raw[g.IntN(len(raw))] ^= byte(1 + g.IntN(255))
 	case 2:

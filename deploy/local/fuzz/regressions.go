@@ -14,7 +14,8 @@ var regressions = []Request{
 	{Service: "query", Method: "GET", Target: "/v1/projects/1/wf2des?cursor=47DEQpj8HBSAAAAAAAAAAAGYAAAAAHAAgAAAAAAAAAE",
 		Header: []Field{{"Authorization", "Bearer {plugin}"}}, wants: []int{400}},
 	// HEAD of a stream held the connection until the run ended: the request behind it was never answered.
-	{Service: "query", Method: "HEAD", Target: "{run}", Header: []Field{{"Authorization", "Bearer {plugin}"}, {"Accept", "text/event-stream"}}, wants: []int{200}},
+	{Service: "query", Method: "HEAD", Target: "{run}",
+		Header: []Field{{"Authorization", "Bearer {plugin}"}, {"Accept", "text/event-stream"}}, wants: []int{200}},
 	{Service: "query", Method: "GET", Target: "{run}", Header: []Field{{"Authorization", "Bearer {plugin}"}}, wants: []int{200}},
 	// A tunnel through the gateway was a 503, and `OPTIONS *` was answered without the suite's manners.
 	{Service: "gateway", Method: "CONNECT", Target: "example.com:443", wants: []int{404}},

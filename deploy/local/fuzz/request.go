@@ -25,11 +25,6 @@ type Request struct {
 // Field is one header line.
 type Field struct{ Name, Value string }
 
-func (r *Request) set(name, value string) {
-	r.drop(name)
-	r.add(name, value)
-}
-
 func (r *Request) add(name, value string) { r.Header = append(r.Header, Field{name, value}) }
 
 func (r *Request) drop(name string) {

@@ -17,20 +17,24 @@ type route struct {
 }
 
 var (
-	createDesign = &route{name: "create wf2des", service: "intake", method: "POST", kind: "wf2des", tail: "-", members: designMembers, headers: createHeaders, weight: 8}
-	createCode   = &route{name: "create code2wf", service: "intake", method: "POST", kind: "code2wf", tail: "-", members: codeMembers, headers: createHeaders, weight: 3}
-	getRun       = &route{name: "get", service: "query", method: "GET", headers: readHeaders, weight: 9}
-	headRun      = &route{name: "head", service: "query", method: "HEAD", headers: readHeaders, weight: 2}
-	listRuns     = &route{name: "list", service: "query", method: "GET", tail: "-", query: listQuery, weight: 7}
-	timeline     = &route{name: "timeline", service: "query", method: "GET", tail: "/timeline", weight: 5}
-	result       = &route{name: "result", service: "query", method: "GET", tail: "/result", weight: 3}
-	confirm      = &route{name: "confirm", service: "interaction", method: "POST", kind: "wf2des", tail: "/confirm", members: confirmMembers, weight: 5}
-	cancel       = &route{name: "cancel", service: "interaction", method: "POST", kind: "wf2des", tail: "/cancel", weight: 2}
-	feedback     = &route{name: "feedback", service: "interaction", method: "POST", kind: "wf2des", tail: "/feedback", members: feedbackMembers, weight: 4}
-	placement    = &route{name: "placement", service: "interaction", method: "POST", tail: "/placement", weight: 4}
-	remove       = &route{name: "delete", service: "interaction", method: "DELETE", weight: 2}
-	webhook      = &route{name: "ai-status", service: "status", method: "POST", members: wordMembers, weight: 12}
-	preflight    = &route{name: "preflight", service: "query", method: "OPTIONS", headers: preflightHeaders, weight: 1}
+	createDesign = &route{name: "create wf2des", service: "intake", method: "POST", kind: "wf2des", tail: "-", members: designMembers,
+		headers: createHeaders, weight: 8}
+	createCode = &route{name: "create code2wf", service: "intake", method: "POST", kind: "code2wf", tail: "-", members: codeMembers,
+		headers: createHeaders, weight: 3}
+	getRun   = &route{name: "get", service: "query", method: "GET", headers: readHeaders, weight: 9}
+	headRun  = &route{name: "head", service: "query", method: "HEAD", headers: readHeaders, weight: 2}
+	listRuns = &route{name: "list", service: "query", method: "GET", tail: "-", query: listQuery, weight: 7}
+	timeline = &route{name: "timeline", service: "query", method: "GET", tail: "/timeline", weight: 5}
+	result   = &route{name: "result", service: "query", method: "GET", tail: "/result", weight: 3}
+	confirm  = &route{name: "confirm", service: "interaction", method: "POST", kind: "wf2des", tail: "/confirm", members: confirmMembers,
+		weight: 5}
+	cancel   = &route{name: "cancel", service: "interaction", method: "POST", kind: "wf2des", tail: "/cancel", weight: 2}
+	feedback = &route{name: "feedback", service: "interaction", method: "POST", kind: "wf2des", tail: "/feedback",
+		members: feedbackMembers, weight: 4}
+	placement = &route{name: "placement", service: "interaction", method: "POST", tail: "/placement", weight: 4}
+	remove    = &route{name: "delete", service: "interaction", method: "DELETE", weight: 2}
+	webhook   = &route{name: "ai-status", service: "status", method: "POST", members: wordMembers, weight: 12}
+	preflight = &route{name: "preflight", service: "query", method: "OPTIONS", headers: preflightHeaders, weight: 1}
 )
 
 var routes = []*route{createDesign, createCode, getRun, headRun, listRuns, timeline, result, confirm, cancel, feedback, placement, remove,

@@ -106,7 +106,8 @@ func queued(ctx context.Context, db *sql.DB, s *stack.Stack, books []*book) (dif
 	for _, b := range books {
 		for id, e := range b.runs {
 			if len(arrived[id]) != e.jobs {
-				differences = append(differences, fmt.Sprintf("%s %s: %d jobs were asked for, sent or skipped were %v", e.kind, id, e.jobs, arrived[id]))
+				differences = append(differences, fmt.Sprintf("%s %s: %d jobs were asked for, sent or skipped were %v", e.kind, id, e.jobs,
+					arrived[id]))
 			}
 		}
 	}

@@ -67,7 +67,8 @@ func (w *worker) one(index int, r *Request) {
 	w.gen.remember(r, v)
 	w.canaries(r, reply, v)
 	w.report.count(r, reply, v)
-	w.recents = append(w.recents[max(0, len(w.recents)-11):], fmt.Sprintf("%d %s %.60s: %d %s", index, r.Method, r.Target, reply.Status, v.said.text("code")))
+	w.recents = append(w.recents[max(0, len(w.recents)-11):], fmt.Sprintf("%d %s %.60s: %d %s", index, r.Method, r.Target, reply.Status,
+		v.said.text("code")))
 	if len(v.problems) > 0 {
 		w.blame(index, r, strings.Join(v.problems, "; "))
 	}

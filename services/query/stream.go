@@ -31,6 +31,9 @@ func (s *server) stream(r *http.Request, ref lifecycle.Ref, read reader) (*web.R
 	if r.Method == http.MethodHead { // a stream without a body would only hold the connection
 		return &web.Reply{Header: header}, nil
 	}
+	if run.Ended() && r.Header.Get("Last-Event-ID") == eventID(run) { // nothing will ever follow: an EventSource stops at 204
+		return &web.Reply{Status: http.StatusNoContent}, nil
+	}
 	return &web.Reply{Header: header, Stream: func(w http.ResponseWriter, r *http.Request) error {
 		t := teller{w: w, out: http.NewResponseController(w), seen: r.Header.Get("Last-Event-ID")}
 		return s.tell(r, &t, ref, run, read)
@@ -59,6 +62,9 @@ func (s *server) tell(r *http.Request, t *teller, ref lifecycle.Ref, run lifecyc
 	}
 }
 
+// eventID is the run's version as the stream tells it: the ETag without its quotes.
+func eventID(run lifecycle.Run) string { return strings.Trim(web.ETag(run.ID, run.UpdatedAt), `"`) }
+
 // teller writes the events of one stream.
 type teller struct {
 	w        http.ResponseWriter
@@ -70,7 +76,7 @@ type teller struct {
 
 // show tells run if the reader has not seen this version or this progress, and otherwise gives a sign of life when it is time.
 func (t *teller) show(run lifecycle.Run, progress *resource.Progress) error {
-	id := strings.Trim(web.ETag(run.ID, run.UpdatedAt), `"`)
+	id := eventID(run)
 	latest, err := written(progress)
 	if err != nil {
 		return err

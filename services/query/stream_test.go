@@ -195,6 +195,19 @@ func TestStreamGoesOnWhereItWas(t *testing.T) {
 	unreadable.run(t, q, next)
 }
 
+// Who has seen the end is told to stop asking: an EventSource that got an empty stream would come back for ever.
+func TestStreamOfASeenEndIs204(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	run := q.In(t, lifecycle.WF2Des, lifecycle.Completed)
+	if s := q.stream(t, run, "Last-Event-ID", eventID(run)); s.StatusCode != http.StatusNoContent {
+		t.Errorf("%s, want 204", s.Status)
+	}
+	s := q.stream(t, run)
+	s.run(t, q, run)
+	s.ends(t)
+}
+
 // A run that is deleted meanwhile has no more to tell.
 func TestStreamOfADeletedRunEnds(t *testing.T) {
 	t.Parallel()

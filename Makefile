@@ -5,15 +5,15 @@ export GOTOOLCHAIN := go1.27.3+auto
 # PostgreSQL's programs, where deploy/tools.sh has put some.
 export PATH := $(CURDIR)/.tools/postgres/bin:$(PATH)
 
-MODULES := migrations pkg services/intake services/status services/interaction services/query deploy/local
+MODULES := migrations pkg services/intake services/status services/interaction services/query deploy/local deploy/bench
 SERVICES := ./services/intake ./services/status ./services/interaction ./services/query
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test check build migrate race fuzz tools
+.PHONY: help up demo test check build migrate race fuzz bench bench-quick bench-reading programs tools
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: build ## run the whole suite on this machine, play the demo once, stay up until Ctrl-C (PORT_BASE, WORKER=none, DEMO=off)
 	@exec .bin/local up
@@ -44,6 +44,18 @@ race: tools ## all tests under the race detector
 
 fuzz: build ## send a million varied requests to a suite of its own and check every answer (N, SEED, PORT_BASE)
 	@exec .bin/local fuzz
+
+bench: programs ## measure everything against pgbench, River and a bare handler, as Markdown, in about forty minutes
+	@exec .bin/bench all
+
+bench-quick: programs ## the key ratios, in less than a minute and a half
+	@exec .bin/bench quick
+
+bench-reading: programs ## the reading part: GET, lists, waiting
+	@exec .bin/bench reading
+
+programs: build
+	@go build -o .bin/ ./deploy/bench
 
 tools:
 	@sh deploy/tools.sh

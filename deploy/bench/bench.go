@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Ports, counted from the base like those of the stack, which uses those below 24 and is given a database instead of starting one.
+const (
+	postgresPort = 29
+	barePort     = 30
+)
+
+// config is where everything is and how much is measured.
+type config struct {
+	bin, routes string
+	portBase    int
+	log         io.Writer // progress
+	out         io.Writer // the tables
+	pace        pace
+	patience    time.Duration // for the relay, between rounds
+	history     int64         // rows before the first contest
+	clients     []int         // connections, for the contests of a whole table
+	sizes       []int64       // of growth
+	waiters     []int
+}
+
+// bench is a measuring under way.
+type bench struct {
+	config
+	house  *house
+	report report
+}
+
+// measure opens the house, lets measure what is wished and closes it again.
+func measure(ctx context.Context, c config, wish func(context.Context, *bench) error) error {
+	h, err := openHouse(ctx, c)
+	if err != nil {
+		return err
+	}
+	b := &bench{config: c, house: h, report: report{c.out}}
+	return errors.Join(b.whole(ctx, wish), h.close())
+}
+
+func (b *bench) whole(ctx context.Context, wish func(context.Context, *bench) error) error {
+	facts, err := b.house.circumstances(ctx)
+	if err != nil {
+		return err
+	}
+	b.report.say("%s", facts)
+	if err := b.house.found(ctx, "suite", b.history); err != nil {
+		return err
+	}
+	if err := b.house.copy(ctx, "suite", "beside"); err != nil {
+		return err
+	}
+	return wish(ctx, b)
+}
+
+// within runs a fresh suite around something.
+func (b *bench) within(ctx context.Context, database, beside string, do func(*suite) error) error {
+	s, err := b.house.start(ctx, database, beside)
+	if err != nil {
+		return err
+	}
+	err = do(s)
+	if s.dropped > 0 {
+		b.say("the relay was slower than the creating: %d outbox entries were dropped between rounds", s.dropped)
+	}
+	return errors.Join(err, s.stop())
+}
+
+func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.log, format+"\n", args...) }
+
+func (b *bench) hold(ctx context.Context, s *suite, clients int, p pace, sides ...contender) ([]standing, error) {
+	c := contest{contenders: sides, clients: clients, pace: p, settle: s.settled, memory: s.memory}
+	standings, err := c.hold(ctx)
+	for _, it := range standings {
+		b.say("  c=%d %s: %s/s, p50 %s ms, p99 %s ms%s %s", clients, it.name, rate(it.rate), millis(it.p50), millis(it.p99), failures(it), it.failure)
+	}
+	return standings, err
+}
+
+// table measures one operation with each number of connections, on a fresh suite.
+func (b *bench) table(ctx context.Context, t table) error {
+	b.say("%s", t.title)
+	return b.within(ctx, "suite", "beside", func(s *suite) error {
+		b.report.title(t.title)
+		b.report.contests("c")
+		for _, clients := range b.clients {
+			sides, err := t.sides(ctx, s, clients)
+			if err != nil {
+				return err
+			}
+			standings, err := b.hold(ctx, s, clients, b.pace, sides...)
+			if err != nil {
+				return fmt.Errorf("%s, c=%d: %w", t.title, clients, err)
+			}
+			b.report.contest(fmt.Sprint(clients), standings)
+		}
+		return nil
+	})
+}
+
+// writing is the writing part: everything that changes rows, and the relay.
+func writing(ctx context.Context, b *bench) error {
+	river, err := b.house.startRiver(ctx)
+	if err != nil {
+		return err
+	}
+	defer river.close()
+	for _, t := range writingTables(river) {
+		if err := b.table(ctx, t); err != nil {
+			return err
+		}
+	}
+	return b.relaying(ctx)
+}
+
+// relaying measures the relay alone.
+func (b *bench) relaying(ctx context.Context) error {
+	return b.within(ctx, "suite", "beside", func(s *suite) error {
+		b.report.title("The relay: jobs and events from the outbox to SQS and the feed, runs a second")
+		b.report.contests("")
+		p := b.pace
+		p.most = min(p.most, 20_000)
+		standings, err := b.hold(ctx, s, 1, p, s.relay())
+		if err == nil {
+			b.report.contest("one relay", standings)
+		}
+		return err
+	})
+}
+
+// reading is the reading part: GET in its three temperatures, lists, waiting.
+func reading(ctx context.Context, b *bench) error {
+	for _, t := range readingTables(b.history) {
+		if err := b.table(ctx, t); err != nil {
+			return err
+		}
+	}
+	return b.waiting(ctx)
+}
+
+func (b *bench) waiting(ctx context.Context) error {
+	b.report.waiting()
+	for _, count := range b.waiters {
+		b.say("%d waiting", count)
+		if err := b.within(ctx, "suite", "beside", func(s *suite) error {
+			w, err := s.waiting(ctx, count)
+			if err == nil {
+				b.report.waited(w)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// everything is both parts, and growth.
+func everything(ctx context.Context, b *bench) error {
+	if err := writing(ctx, b); err != nil {
+		return err
+	}
+	if err := reading(ctx, b); err != nil {
+		return err
+	}
+	return b.growth(ctx, b.sizes)
+}

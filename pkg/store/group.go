@@ -19,22 +19,24 @@ const (
 
 // group lets many callers share one commit. A caller that comes while there is room leads a batch of one: it stores its command
 // itself. Callers that come when there is none wait, and as soon as there is room again, the first of them is called to lead and
-// takes all the others along in its batch. So a batch is as large as the crowd, nobody ever waits for a timer, nobody is overtaken,
-// and nobody works for others longer than one batch takes. A few batches of one may be in flight beside each other, for that is
-// quicker while callers are few; after a larger one nothing sets off until it has landed.
+// takes all the others along in its batch. So a batch is as large as the crowd, nobody ever waits for a timer, and nobody works
+// for others longer than one batch takes. A few batches of one may be in flight beside each other, for that is quicker while
+// callers are few; after a larger one nothing sets off until it has landed. Commands of one key go one after the other, in the
+// order of their coming, for they would only wait for each other's row.
 //
 // A larger batch is carried on behalf of all its members: no caller's deadline or disconnect ends it. A batch of one ends with its
 // caller. Either ends when its leader has been here for as long as patience lasts, and so does waiting.
 type group[C, R any] struct {
 	carry    func(ctx context.Context, batch []C) []answer[R] // stores a batch and answers each command
-	key      func(C) string                                   // no batch holds two commands of one key: the later sets off later
+	key      func(C) string                                   // what commands must not be in flight together for
 	patience time.Duration                                    // for one call
 
 	mu      sync.Mutex
 	waiting []*member[C, R] // in the order of their coming
-	called  bool            // the first of them has been called to lead and has not set off yet
+	called  *member[C, R]   // who of them has been called to lead and has not set off yet
 	flights int             // batches in flight
 	crowds  int             // those of them that hold more than one command
+	keys    map[string]bool // of the commands in flight
 }
 
 type answer[R any] struct {
@@ -67,7 +69,7 @@ func (g *group[C, R]) do(ctx context.Context, command C) (R, error) {
 			return m.answer.value, m.answer.err
 		}
 		if ctx.Err() == nil { // it may have left before it woke
-			g.lead(ctx)
+			g.lead(ctx, m)
 			return m.answer.value, m.answer.err
 		}
 	case <-ctx.Done():
@@ -101,39 +103,46 @@ func (g *group[C, R]) withdraw(m *member[C, R]) bool {
 		return false
 	}
 	g.waiting = slices.Delete(g.waiting, i, i+1)
-	if i == 0 && g.called {
-		g.called = false
+	if g.called == m {
+		g.called = nil
 		g.next()
 	}
 	return true
 }
 
-// next calls the first of those waiting to lead, if there is room for a batch and nobody is on the way already. g.mu is held.
+// next calls the first of those who could set off to lead, if there is room for a batch and nobody has been called already. g.mu is
+// held.
 func (g *group[C, R]) next() {
 	room := g.flights == 0 || g.crowds == 0 && g.flights < singlesMost
-	if room && !g.called && len(g.waiting) > 0 {
-		g.called = true
-		g.waiting[0].turn <- true
+	if !room || g.called != nil {
+		return
+	}
+	for _, m := range g.waiting {
+		if !g.keys[g.key(m.command)] {
+			g.called = m
+			m.turn <- true
+			return
+		}
 	}
 }
 
 // lead carries a batch on behalf of the one who was called, and answers everyone in it. The next leader is let off first.
-func (g *group[C, R]) lead(ctx context.Context) {
-	batch := g.setOff()
+func (g *group[C, R]) lead(ctx context.Context, leader *member[C, R]) {
+	batch := g.setOff(leader)
 	commands := make([]C, len(batch))
 	for i, m := range batch {
 		commands[i] = m.command
 		m.answer.err = unknown("carry a batch", context.Canceled) // what stands if carry panics
 	}
 	defer func() {
-		g.land(len(batch))
+		g.land(commands)
 		for _, m := range batch[1:] {
 			m.turn <- false
 		}
 	}()
 	if len(batch) > 1 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), batch[0].until)
+		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), leader.until)
 		defer cancel()
 	}
 	for i, a := range g.carry(ctx, commands) {
@@ -141,21 +150,27 @@ func (g *group[C, R]) lead(ctx context.Context) {
 	}
 }
 
-// setOff makes the batch: the leader, who is the first of those waiting, and whoever else can come along.
-func (g *group[C, R]) setOff() (batch []*member[C, R]) {
+// setOff makes the batch: the leader, and all of those waiting who can come along.
+func (g *group[C, R]) setOff(leader *member[C, R]) []*member[C, R] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	keys := map[string]bool{}
+	if g.keys == nil {
+		g.keys = map[string]bool{}
+	}
+	batch := []*member[C, R]{leader}
+	g.keys[g.key(leader.command)] = true
 	stay := g.waiting[:0]
 	for _, m := range g.waiting {
-		if key := g.key(m.command); keys[key] || len(batch) == batchMost {
+		switch key := g.key(m.command); {
+		case m == leader:
+		case g.keys[key] || len(batch) == batchMost:
 			stay = append(stay, m)
-		} else {
-			batch, keys[key] = append(batch, m), true
+		default:
+			batch, g.keys[key] = append(batch, m), true
 		}
 	}
 	clear(g.waiting[len(stay):])
-	g.waiting, g.called = stay, false
+	g.waiting, g.called = stay, nil
 	g.flights++
 	if len(batch) > 1 {
 		g.crowds++
@@ -164,11 +179,14 @@ func (g *group[C, R]) setOff() (batch []*member[C, R]) {
 }
 
 // land makes room for the next batch.
-func (g *group[C, R]) land(size int) {
+func (g *group[C, R]) land(batch []C) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for _, command := range batch {
+		delete(g.keys, g.key(command))
+	}
 	g.flights--
-	if size > 1 {
+	if len(batch) > 1 {
 		g.crowds--
 	}
 	g.next()

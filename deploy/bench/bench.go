@@ -36,41 +36,51 @@ type bench struct {
 }
 
 // measure opens the house, lets measure what is wished and closes it again.
-func measure(ctx context.Context, c config, wish func(context.Context, *bench) error) error {
+func measure(ctx context.Context, c config, wish func(context.Context, *bench) error) (err error) {
 	h, err := openHouse(ctx, c)
 	if err != nil {
 		return err
 	}
-	b := &bench{config: c, house: h, report: report{c.out}}
-	return errors.Join(b.whole(ctx, wish), h.close())
-}
-
-func (b *bench) whole(ctx context.Context, wish func(context.Context, *bench) error) error {
-	facts, err := b.house.circumstances(ctx)
+	defer func() { err = errors.Join(err, h.close()) }()
+	facts, err := h.circumstances(ctx)
 	if err != nil {
 		return err
 	}
+	b := &bench{config: c, house: h, report: report{c.out}}
 	b.report.say("%s", facts)
-	if err := b.house.found(ctx, "suite", b.history); err != nil {
-		return err
-	}
-	if err := b.house.copy(ctx, "suite", "beside"); err != nil {
-		return err
-	}
 	return wish(ctx, b)
 }
 
+// withHistory lets measure on databases that hold a history, one for the suite and one for what is compared.
+func withHistory(parts ...func(context.Context, *bench) error) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) error {
+		if err := b.house.found(ctx, "suite", b.history); err != nil {
+			return err
+		}
+		if err := b.house.copy(ctx, "suite", "beside"); err != nil {
+			return err
+		}
+		for _, part := range parts {
+			if err := part(ctx, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // within runs a fresh suite around something.
-func (b *bench) within(ctx context.Context, database, beside string, do func(*suite) error) error {
+func (b *bench) within(ctx context.Context, database, beside string, do func(*suite) error) (err error) {
 	s, err := b.house.start(ctx, database, beside)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, s.stop()) }()
 	err = do(s)
 	if s.dropped > 0 {
-		b.say("the relay was slower than the creating: %d outbox entries were dropped between rounds", s.dropped)
+		b.report.say("\nThe relay was slower than the creating: %d outbox entries were dropped between the rounds.", s.dropped)
 	}
-	return errors.Join(err, s.stop())
+	return err
 }
 
 func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.log, format+"\n", args...) }
@@ -153,6 +163,7 @@ func (b *bench) waiting(ctx context.Context) error {
 			w, err := s.waiting(ctx, count)
 			if err == nil {
 				b.report.waited(w)
+				b.say("  %s %s", w.together.Failure, w.apart.Failure)
 			}
 			return err
 		}); err != nil {
@@ -160,15 +171,4 @@ func (b *bench) waiting(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// everything is both parts, and growth.
-func everything(ctx context.Context, b *bench) error {
-	if err := writing(ctx, b); err != nil {
-		return err
-	}
-	if err := reading(ctx, b); err != nil {
-		return err
-	}
-	return b.growth(ctx, b.sizes)
 }

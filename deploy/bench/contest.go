@@ -30,7 +30,7 @@ type contender struct {
 // pace says how much is measured.
 type pace struct {
 	rounds int
-	length time.Duration // of a round, about
+	length time.Duration // of a round, about; 0: every round has most operations, and nobody is warmed up
 	most   int           // operations a round
 }
 
@@ -86,8 +86,11 @@ func (c contest) hold(ctx context.Context) ([]standing, error) {
 
 // count warms a contender up and finds how many operations fill a round.
 func (c contest) count(ctx context.Context, who contender) (int, error) {
-	if who.timed {
+	switch {
+	case who.timed:
 		return 0, nil
+	case c.pace.length == 0:
+		return c.whole(c.pace.most), nil
 	}
 	n := c.whole(max(who.least, 2) * c.clients)
 	for _, share := range []time.Duration{4, 1} {

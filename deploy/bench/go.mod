@@ -6,6 +6,7 @@ require (
 	framerun.dev/deploy/local v0.0.0
 	framerun.dev/migrations v0.0.0
 	framerun.dev/pkg v0.0.0
+	github.com/google/go-cmp v0.7.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/lib/pq v1.12.3
 	github.com/riverqueue/river v0.51.2

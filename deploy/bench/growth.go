@@ -27,8 +27,9 @@ func growths() []*growing {
 }
 
 // growth measures the same operations at each of the sizes, in a database of its own that grows in between.
-func (b *bench) growth(ctx context.Context, sizes []int64) error {
+func growth(ctx context.Context, b *bench) error {
 	const database, clients = "growth", 64
+	sizes := b.sizes
 	if err := b.house.found(ctx, database, sizes[0]); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type house struct {
 	bin, routes string // the folder of the built programs, the route file
 	portBase    int
 	pgbench     string // empty where there is none
-	seconds     int    // how long a baseline runs that is bounded by time
+	seconds     int    // how long a baseline runs that is bounded by time; 0: by count, as all others
 	patience    time.Duration
 	dir         string // for logs; goes with the house
 	log         io.Writer
@@ -36,7 +36,7 @@ var settings = map[string]string{"max_connections": "450", "shared_buffers": "1G
 
 func openHouse(ctx context.Context, c config) (*house, error) {
 	h := &house{bin: c.bin, routes: c.routes, portBase: c.portBase, log: c.log, patience: c.patience,
-		seconds: max(1, int(c.pace.length.Round(time.Second).Seconds()))}
+		seconds: int(c.pace.length.Round(time.Second).Seconds())}
 	var err error
 	if h.pgbench, err = pgbench.Find(); err != nil {
 		fmt.Fprintln(h.log, err)

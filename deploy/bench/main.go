@@ -38,8 +38,10 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "bare" { // the program's own child
 		return serveBare(os.Stdin, args[1])
 	}
-	wishes := map[string]func(context.Context, *bench) error{"quick": quick, "reading": reading, "writing": writing, "all": everything,
-		"growth": func(ctx context.Context, b *bench) error { return b.growth(ctx, b.sizes) }}
+	wishes := map[string]func(context.Context, *bench) error{
+		"quick": withHistory(quick), "reading": withHistory(reading), "writing": withHistory(writing), "growth": growth,
+		"all": withHistory(writing, reading, growth),
+	}
 	if len(args) != 1 || wishes[args[0]] == nil {
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func tiny(t *testing.T) config {
 	t.Helper()
 	return config{
 		bin: filepath.Join(root, ".bin"), routes: "../base/routes.yaml", portBase: portBase(t), log: t.Output(), out: &bytes.Buffer{},
-		pace: pace{rounds: 1, length: 20 * time.Millisecond, most: 100}, patience: time.Second, history: 1000,
+		pace: pace{rounds: 1, most: 40}, patience: time.Second, history: 1000,
 		clients: []int{2}, sizes: []int64{500, 1000}, waiters: []int{20},
 	}
 }
@@ -82,25 +83,36 @@ func portBase(t *testing.T) int {
 // Every operation and every baseline does what it says: contests check their rows, so a side that did nothing would end this with an error.
 func TestEverySideDoesItsWork(t *testing.T) {
 	c := tiny(t)
-	if err := measure(t.Context(), c, func(ctx context.Context, b *bench) error {
+	if err := measure(t.Context(), c, withHistory(sidesWork(t), growth)); err != nil {
+		t.Fatal(err)
+	}
+	shown := c.out.(*bytes.Buffer).String()
+	for _, g := range growths() {
+		line := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(g.name+": "+suiteName) + ` \| [0-9.,]+ \([0-9.]+\) \| [0-9.,]+ \([0-9.]+\) \| \*\*`)
+		if !line.MatchString(shown) {
+			t.Errorf("no line of %s with two sizes:\n%s", g.name, shown)
+		}
+	}
+}
+
+func sidesWork(t *testing.T) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) error {
 		river, err := b.house.startRiver(ctx)
 		if err != nil {
 			return err
 		}
 		defer river.close()
 		return b.within(ctx, "suite", "beside", func(s *suite) error {
-			for _, table := range append(writingTables(river), readingTables(c.history)...) {
+			for _, table := range append(writingTables(river), readingTables(b.history)...) {
 				everySide(ctx, t, b, s, table)
 			}
-			standings, err := b.hold(ctx, s, 1, c.pace, s.relay())
+			standings, err := b.hold(ctx, s, 1, b.pace, s.relay())
 			if err != nil {
 				return err
 			}
 			working(t, "relay", standings, 1)
 			return errors.Join(waits(ctx, t, s), idle(ctx, t, b, s))
 		})
-	}); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -164,11 +176,15 @@ func waits(ctx context.Context, t *testing.T, s *suite) error {
 // idle sides are found out: one that is quick because it writes nothing, and one whose work was done before.
 func idle(ctx context.Context, t *testing.T, b *bench, s *suite) error {
 	t.Helper()
-	lazy := s.create(lifecycle.WF2Des)
-	lazy.prepare(ctx, 20)
-	working, stored := lazy.run, lazy.stored
-	twice := contender{name: "twice", run: working, stored: stored}
-	if _, err := b.hold(ctx, s, 2, b.pace, twice); err == nil || !strings.Contains(err.Error(), "failed") {
+	again := s.create(lifecycle.WF2Des)
+	if err := again.prepare(ctx, b.pace.most); err != nil {
+		return err
+	}
+	if _, err := again.run(ctx, 2, b.pace.most); err != nil {
+		return err
+	}
+	again.prepare = nil
+	if _, err := b.hold(ctx, s, 2, b.pace, again); err == nil || !strings.Contains(err.Error(), "open_run") {
 		t.Errorf("runs that stand already were created: %v", err)
 	}
 	if s.pgbench == "" {

@@ -134,7 +134,7 @@ func (s *suite) reading(name, query string) []contender {
 	if s.pgbench == "" {
 		return nil
 	}
-	return []contender{{name: name, timed: true, run: func(ctx context.Context, clients, _ int) (load.Sample, error) {
-		return pgbench.Run{Path: s.pgbench, URL: s.at.Postgres, Script: pgbench.One(query), Clients: clients, Seconds: s.seconds}.Do(ctx)
+	return []contender{{name: name, timed: s.seconds > 0, run: func(ctx context.Context, clients, n int) (load.Sample, error) {
+		return pgbench.Run{Path: s.pgbench, URL: s.at.Postgres, Script: pgbench.One(query), Clients: clients, Count: n, Seconds: s.seconds}.Do(ctx)
 	}}}
 }

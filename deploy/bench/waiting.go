@@ -63,6 +63,9 @@ type crowd struct {
 
 // gather opens runs and as many waiting requests as wished, and returns when all of them wait.
 func (s *suite) gather(ctx context.Context, count, runs int) (*crowd, error) {
+	if err := s.untilInFlight(ctx, func(n int) bool { return n == 0 }); err != nil { // those who waited before are gone
+		return nil, err
+	}
 	first := s.take(runs)
 	if err := rows.Open(ctx, s.db, lifecycle.Parsing, first, runs); err != nil {
 		return nil, err
@@ -89,7 +92,11 @@ func (s *suite) gather(ctx context.Context, count, runs int) (*crowd, error) {
 		request := load.Request("GET", runPath(rows.ID(c.runs[i%runs])), header, nil)
 		c.all.Go(func() { c.await(i, client, request) })
 	}
-	return c, s.untilWaiting(ctx, c, count)
+	if err := s.untilInFlight(ctx, func(n int) bool { return n >= count || c.refusal.Load() != nil }); err != nil {
+		c.leave()
+		return nil, fmt.Errorf("%w, and %d should wait", err, count)
+	}
+	return c, nil
 }
 
 // await takes the one answer. A connection that breaks is left behind: it counts among those not woken.
@@ -132,25 +139,21 @@ func (s *suite) tags(ctx context.Context, first int64, n int) ([]string, error) 
 	return tags, found.Err()
 }
 
-// untilWaiting waits until query counts so many requests in flight.
-func (s *suite) untilWaiting(ctx context.Context, c *crowd, count int) error {
+// untilInFlight waits until query's number of requests in flight is as wished.
+func (s *suite) untilInFlight(ctx context.Context, wished func(n int) bool) error {
 	for deadline := time.Now().Add(waitFor / 2 * time.Second); ; {
 		n, err := s.inFlight(ctx)
-		if err == nil && n >= count {
-			return nil
-		}
-		if refusal := c.refusal.Load(); err == nil && refusal != nil {
-			err = fmt.Errorf("bench: a waiting request is answered %s", *refusal)
-		}
-		if err == nil && time.Now().After(deadline) {
-			err = fmt.Errorf("bench: only %d of %d requests wait", n, count)
-		}
-		if err != nil {
-			c.leave()
+		switch {
+		case err != nil:
 			return err
+		case wished(n):
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("bench: %d requests are in flight at query", n)
 		}
 		select {
 		case <-ctx.Done():
+			return ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // History writes the wf2des rows from … to with the first line of their timelines, as a team that has worked for months would have
 // left them: most of them completed and placed, some failed or called off, one in fifty still open. Afterwards the tables are
-// vacuumed and analyzed, as autovacuum would have done by then.
+// vacuumed, analyzed and on the disk, as they would be by then.
 func History(ctx context.Context, db *sql.DB, from, to int64) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -25,6 +25,7 @@ func History(ctx context.Context, db *sql.DB, from, to int64) error {
 		{`RESET session_replication_role`, nil},
 		{`VACUUM ANALYZE wf2des`, nil},
 		{`VACUUM ANALYZE run_event`, nil},
+		{`CHECKPOINT`, nil},
 	} {
 		if _, err := conn.ExecContext(ctx, s.statement, s.args...); err != nil {
 			return fmt.Errorf("rows: history: %w", err)

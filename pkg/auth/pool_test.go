@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	issuer  = "https://cognito-idp.ap-northeast-1.amazonaws.com/ap-northeast-1_Example"
+	poolURL = "https://cognito-idp.ap-northeast-1.amazonaws.com/ap-northeast-1_Example"
 	subject = "1f6a9d3e-7b1c-4c55-9a59-0c3c8f6f3a10"
 )
 
@@ -120,7 +120,7 @@ func jwk(id string, key *rsa.PrivateKey) map[string]any {
 
 func (p *pool) config() TokensConfig {
 	return TokensConfig{
-		Issuer:                issuer,
+		Issuer:                poolURL,
 		Clients:               map[string]lifecycle.Surface{"plugin-client": lifecycle.Plugin, "api-client": lifecycle.API},
 		OrganizationClaim:     "custom:organization_id",
 		DefaultOrganizationID: 1,
@@ -148,7 +148,7 @@ func (p *pool) header(changes members) string {
 func (p *pool) claims(changes members) string {
 	now := p.now().Unix()
 	return changed(members{
-		"iss": issuer, "sub": subject, "client_id": "plugin-client", "token_use": "access",
+		"iss": poolURL, "sub": subject, "client_id": "plugin-client", "token_use": "access",
 		"iat": now - 60, "auth_time": now - 60, "exp": now + 3600,
 		"scope": "aws.cognito.signin.user.admin", "jti": "8d3e", "username": subject,
 	}, changes)

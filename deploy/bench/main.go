@@ -17,7 +17,7 @@ import (
 const usage = `usage: bench quick | reading | writing | growth | all
 
   quick      the key ratios, in less than a minute and a half
-  reading    GET hot, 304 and from PostgreSQL, lists, waiting
+  reading    GET hot, 304 and from PostgreSQL, lists, waiting; about ten minutes
   writing    create, webhook, confirm, relay
   growth     the same operations at 10 thousand, 1 million and 5 million rows
   all        all three as Markdown, in about forty minutes

@@ -30,7 +30,7 @@ func (g *generator) oversize(r *Request) {
 	if r.Service == "status" {
 		limit = 256 << 10
 	}
-	r.Body = append(bytes.Repeat([]byte(" "), limit-g.IntN(2)*len(r.Body)), r.Body...)
+	r.Body = append(bytes.Repeat([]byte(" "), max(0, limit-g.IntN(2)*len(r.Body))), r.Body...)
 	r.Chunked = g.chance(50)
 	r.wants = nil
 }

@@ -60,12 +60,13 @@ func withHistory(parts ...func(context.Context, *bench) error) func(context.Cont
 		if err := b.house.copy(ctx, "suite", "beside"); err != nil {
 			return err
 		}
+		var errs []error
 		for _, part := range parts {
-			if err := part(ctx, b); err != nil {
-				return err
+			if ctx.Err() == nil { // what goes wrong in one part is no reason to know less of the others
+				errs = append(errs, part(ctx, b))
 			}
 		}
-		return nil
+		return errors.Join(errs...)
 	}
 }
 
@@ -94,25 +95,47 @@ func (b *bench) hold(ctx context.Context, s *suite, clients int, p pace, sides .
 	return standings, err
 }
 
-// table measures one operation with each number of connections, on a fresh suite.
+// table measures one operation with each number of connections, on a fresh suite. A contest that ends with an error is told of in its
+// place, and the next one is held.
 func (b *bench) table(ctx context.Context, t table) error {
 	b.say("%s", t.title)
 	return b.within(ctx, "suite", "beside", func(s *suite) error {
 		b.report.title(t.title)
 		b.report.contests("c")
+		var errs []error
 		for _, clients := range b.clients {
-			sides, err := t.sides(ctx, s, clients)
-			if err != nil {
-				return err
+			standings, err := b.contest(ctx, s, t, clients)
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-			standings, err := b.hold(ctx, s, clients, b.pace, sides...)
 			if err != nil {
-				return fmt.Errorf("%s, c=%d: %w", t.title, clients, err)
+				b.report.row(fmt.Sprint(clients), "not measured: "+err.Error(), "", "", "", "", "", "", "", "")
+				errs = append(errs, fmt.Errorf("%s, c=%d: %w", t.title, clients, err))
+				continue
 			}
 			b.report.contest(fmt.Sprint(clients), standings)
 		}
-		return nil
+		return errors.Join(errs...)
 	})
+}
+
+func (b *bench) contest(ctx context.Context, s *suite, t table, clients int) ([]standing, error) {
+	sides, err := t.sides(ctx, s, clients)
+	if err != nil {
+		return nil, err
+	}
+	return b.hold(ctx, s, clients, b.pace, sides...)
+}
+
+// tables measures one after the other.
+func (b *bench) tables(ctx context.Context, all []table) error {
+	var errs []error
+	for _, t := range all {
+		if ctx.Err() == nil {
+			errs = append(errs, b.table(ctx, t))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // writing is the writing part: everything that changes rows, and the relay.
@@ -122,12 +145,7 @@ func writing(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer river.close()
-	for _, t := range writingTables(river) {
-		if err := b.table(ctx, t); err != nil {
-			return err
-		}
-	}
-	return b.relaying(ctx)
+	return errors.Join(b.tables(ctx, writingTables(river)), b.relaying(ctx))
 }
 
 // relaying measures the relay alone.
@@ -147,12 +165,7 @@ func (b *bench) relaying(ctx context.Context) error {
 
 // reading is the reading part: GET in its three temperatures, lists, waiting.
 func reading(ctx context.Context, b *bench) error {
-	for _, t := range readingTables(b.history) {
-		if err := b.table(ctx, t); err != nil {
-			return err
-		}
-	}
-	return b.waiting(ctx)
+	return errors.Join(b.tables(ctx, readingTables(b.history)), b.waiting(ctx))
 }
 
 func (b *bench) waiting(ctx context.Context) error {

@@ -121,7 +121,7 @@ func (p *peer) insertMany() contender {
 // inserting shares n jobs out among goroutines, up to step at a time. A job is as late as the call it went with.
 func (p *peer) inserting(name string, step int, insert func(ctx context.Context, first, n int) error) contender {
 	return contender{
-		name:    name,
+		name: name, least: step,
 		prepare: func(ctx context.Context, _ int) error { _, err := p.pool.Exec(ctx, `TRUNCATE river_job`); return err },
 		run: func(ctx context.Context, clients, n int) (load.Sample, error) {
 			took, errs := make([]time.Duration, n), make([]error, clients)

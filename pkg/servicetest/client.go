@@ -3,16 +3,22 @@ package servicetest
 import (
 	"encoding/json/v2"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
+
+	"framerun.dev/pkg/web"
 )
 
 // Client sends requests to one service.
 type Client struct {
 	URL  string
 	HTTP *http.Client
-	cors bool
+	Log  *Log // of the service, unless the test has given it a logger of its own
+
+	routes []web.Route // what the service answers, if that is known
+	cors   bool
 }
 
 // A redirect would be followed as a GET; here it is an answer like any other, which no test expects.
@@ -36,6 +42,7 @@ func (c *Client) Request(t testing.TB, method, path string, as Principal, body s
 	if as.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+as.Token)
 	}
+	maps.Copy(r.Header, as.sign(t, body))
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}

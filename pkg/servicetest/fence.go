@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"uuid"
@@ -19,7 +20,7 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS
 // Endpoint is a path of a service, and what it answers to whom.
 type Endpoint struct {
 	Path  string                // with {project} and, if it speaks of a run, {id}
-	Run   func() lifecycle.Run  // makes a fresh run of the owner's to ask for; nil if the path names none
+	Run   func() lifecycle.Run  // makes a fresh run of the owner's to ask for; nil if the request names none
 	Asks  map[string]Permission // by method; any other method is 405, for everybody
 	Allow string                // what 405 and OPTIONS name
 }
@@ -27,31 +28,51 @@ type Endpoint struct {
 // Permission is what a request holds and the status that those who may are answered with. Who is not named here has the same
 // right everywhere: none.
 type Permission struct {
-	Body              string // {node} stands for a node that no other request names
+	Body              string // {node} stands for a node that no other request names, {id} for the run
 	Owner             int    // the colleague's too
 	OtherProject      int    // 0 stands for 404: whatever is asked for lies in another project
 	OtherOrganization int    // 0 stands for 404 as well
+	Worker            int    // where this is set workers may ask, and no person
 }
 
 // Fence tries every endpoint with every method as every principal. A 404 must be, to the byte, what an unknown id or project is
-// answered with, and only a request of the right person may change anything. In the other direction, the owner is shown no run of others.
+// answered with, only a request of the right person may change anything, who is not known is turned away without any SQL, and nobody
+// ever hears a canary of another tenant. In the other direction, the owner is shown no run of others.
 func Fence(t *testing.T, w *World, c *Client, endpoints []Endpoint) {
 	t.Helper()
-	everybody := []Principal{w.Owner, w.Colleague, w.OtherProject, w.OtherOrganization, w.Intruder, w.Expired, w.Unknown, w.Nobody}
+	leavesNoneOut(t, c, endpoints)
+	w.Plant(t)
+	everybody := []Principal{w.Owner, w.Colleague, w.OtherProject, w.OtherOrganization, w.Intruder, w.Expired, w.Unknown, w.Nobody, w.Worker}
 	for _, e := range endpoints {
 		id := ""
 		for _, method := range methods {
 			for _, p := range everybody {
 				t.Run(fmt.Sprintf("%s %s as %s", method, e.Path, p.Name), func(t *testing.T) {
-					if e.Run != nil && (id == "" || e.want(w, method, p) < 300) { // one that is as it was made
+					if e.Run != nil && (id == "" || changes(method) && e.want(w, method, p) < 300) { // one that is as it was made
 						id = e.Run().ID
 					}
 					e.try(t, w, c, method, p, id)
 				})
 			}
-			if _, asked := e.Asks[method]; asked && e.Run != nil {
+			if asked, ok := e.Asks[method]; ok && e.Run != nil && asked.Worker == 0 {
 				t.Run(fmt.Sprintf("%s %s of others as owner", method, e.Path), func(t *testing.T) { e.tryOthers(t, w, c, method) })
 			}
+		}
+	}
+	for _, p := range everybody {
+		if p.Token != "" && strings.Contains(c.Log.String(), p.Token) {
+			t.Errorf("the log holds the token of %s", p.Name)
+		}
+	}
+}
+
+// leavesNoneOut checks that the endpoints are all that the service answers.
+func leavesNoneOut(t *testing.T, c *Client, endpoints []Endpoint) {
+	t.Helper()
+	for _, route := range c.routes {
+		path := strings.ReplaceAll(route.Pattern, "{projectId}", "{project}")
+		if !slices.ContainsFunc(endpoints, func(e Endpoint) bool { _, asked := e.Asks[route.Method]; return asked && e.Path == path }) {
+			t.Errorf("%s %s is not among the endpoints that are tried", route.Method, route.Pattern)
 		}
 	}
 }
@@ -66,27 +87,30 @@ func (e Endpoint) tryOthers(t *testing.T, w *World, c *Client, method string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := w.Content(t)
-		if got := c.Send(t, method, e.path(w.Owner.ProjectID, run.ID), w.Owner, e.Asks[method].Body); got.Status != http.StatusNotFound {
+		got := w.unchanged(t, func() Reply {
+			return c.Send(t, method, e.path(w.Owner.ProjectID, run.ID), w.Owner, e.body(w, method, run.ID))
+		})
+		if got.Status != http.StatusNotFound {
 			t.Errorf("a run of %s is answered with %d %s", p.Name, got.Status, got.Body)
-		}
-		if diff := cmp.Diff(before, w.Content(t)); diff != "" {
-			t.Errorf("a run of %s was changed: %s", p.Name, diff)
 		}
 	}
 }
 
 func (e Endpoint) try(t *testing.T, w *World, c *Client, method string, p Principal, id string) {
 	t.Helper()
-	before := w.Content(t)
-	body := strings.ReplaceAll(e.Asks[method].Body, "{node}", w.Draft(lifecycle.WF2Des).WFNodeID)
-	got := c.Send(t, method, e.path(p.ProjectID, id), p, body)
-	want := e.want(w, method, p)
+	body, want := e.body(w, method, id), e.want(w, method, p)
+	ask := func() Reply { return c.Send(t, method, e.path(p.ProjectID, id), p, body) }
+	var got Reply
+	switch want {
+	case http.StatusUnauthorized, http.StatusMethodNotAllowed, http.StatusNoContent:
+		got = w.unasked(t, ask)
+	case http.StatusOK, http.StatusCreated:
+		got = ask()
+	default:
+		got = w.unchanged(t, ask)
+	}
 	if got.Status != want {
 		t.Fatalf("got %d %s; want %d", got.Status, got.Body, want)
-	}
-	if after := w.Content(t); want >= 300 && !maps.Equal(before, after) {
-		t.Errorf("a refused request changed something: %s", cmp.Diff(before, after))
 	}
 	if allow := got.Header.Get("Allow"); (want == 405 || method == "OPTIONS") && allow != e.Allow {
 		t.Errorf("Allow is %q; want %q", allow, e.Allow)
@@ -100,13 +124,42 @@ func (e Endpoint) try(t *testing.T, w *World, c *Client, method string, p Princi
 			t.Errorf("what is another's is told apart from what is not there: %s", diff)
 		}
 	}
-	if method != http.MethodHead && want >= 400 && (want == 401) != (got.Header.Get("WWW-Authenticate") == "Bearer") {
+	if (want == 401) != (got.Header.Get("WWW-Authenticate") == "Bearer") {
 		t.Errorf("%d with WWW-Authenticate %q", want, got.Header.Get("WWW-Authenticate"))
 	}
+	w.Silent(t, got, w.sees(p))
 }
+
+// unasked checks that a request costs no SQL.
+func (w *World) unasked(t *testing.T, ask func() Reply) Reply {
+	t.Helper()
+	before := w.Asked()
+	got := ask()
+	if bytes := w.Asked() - before; bytes != 0 {
+		t.Errorf("%d bytes were sent to PostgreSQL for a %d", bytes, got.Status)
+	}
+	return got
+}
+
+// unchanged checks that a request changes nothing.
+func (w *World) unchanged(t *testing.T, ask func() Reply) Reply {
+	t.Helper()
+	before := w.Content(t)
+	got := ask()
+	if after := w.Content(t); !maps.Equal(before, after) {
+		t.Errorf("a refused request, %d, changed something: %s", got.Status, cmp.Diff(before, after))
+	}
+	return got
+}
+
+func changes(method string) bool { return method == http.MethodPost || method == http.MethodDelete }
 
 func (e Endpoint) path(project int64, id string) string {
 	return strings.NewReplacer("{project}", fmt.Sprint(project), "{id}", id).Replace(e.Path)
+}
+
+func (e Endpoint) body(w *World, method, id string) string {
+	return strings.NewReplacer("{node}", w.Draft(lifecycle.WF2Des).WFNodeID, "{id}", id).Replace(e.Asks[method].Body)
 }
 
 // want is the status of a cell.
@@ -117,6 +170,10 @@ func (e Endpoint) want(w *World, method string, p Principal) int {
 		return http.StatusNoContent
 	case !exists:
 		return http.StatusMethodNotAllowed
+	case asked.Worker != 0 && p == w.Worker:
+		return asked.Worker
+	case asked.Worker != 0:
+		return http.StatusUnauthorized
 	}
 	switch p {
 	case w.Owner, w.Colleague:
@@ -138,6 +195,14 @@ func orNotFound(status int) int {
 		return http.StatusNotFound
 	}
 	return status
+}
+
+// sees is the project whose runs the principal may be told of, 0 if there is none.
+func (w *World) sees(p Principal) int64 {
+	if slices.Contains([]Principal{w.Owner, w.Colleague, w.OtherProject, w.OtherOrganization}, p) {
+		return p.ProjectID
+	}
+	return 0
 }
 
 // anonymous is a reply without what is different in each.

@@ -2,10 +2,12 @@ package servicetest
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -25,15 +27,29 @@ const (
 	APIClient    = "api-client"
 )
 
-// Principal is somebody who sends requests. The zero Token sends none.
+// Principal is somebody who sends requests. The zero Token sends none, and without a Secret nothing is signed.
 type Principal struct {
 	Name      string
 	Subject   string
 	Token     string
-	ProjectID int64 // the project that this principal asks for
+	Secret    string // of a worker, who signs what it sends
+	ProjectID int64  // the project that this principal asks for
 }
 
-// Principals are all kinds of callers that a person's route must tell apart.
+// sign gives the headers that go with a body.
+func (p Principal) sign(t testing.TB, body string) http.Header {
+	t.Helper()
+	if p.Secret == "" {
+		return nil
+	}
+	webhooks, err := auth.NewWebhooks([]string{p.Secret}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return webhooks.Sign("msg_"+rand.Text(), time.Now(), []byte(body))
+}
+
+// Principals are all kinds of callers that a route must tell apart.
 type Principals struct {
 	Owner             Principal // a user of the plugin, in project 1 of organization 1
 	Colleague         Principal // another user of the same project, by the API
@@ -43,6 +59,7 @@ type Principals struct {
 	Expired           Principal // the owner with a token of yesterday
 	Unknown           Principal // a valid token of somebody whom the platform does not know
 	Nobody            Principal // no token at all
+	Worker            Principal // no token, but a worker's signature
 }
 
 // userPool is a pool with its endpoint. The tests of one binary share it, because making its key takes a while.
@@ -57,7 +74,7 @@ func openPool() (*userPool, error) {
 	var listener net.Listener
 	err := errors.New("servicetest: no port was tried")
 	for range 100 {
-		if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))); err == nil {
+		if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+mathrand.IntN(12000))); err == nil {
 			break
 		}
 	}
@@ -91,6 +108,15 @@ func Mint(t testing.TB, claims issuer.Claims) string {
 	return token
 }
 
+// sharedForgeries are those of the owner's token. The tests of one binary share them, because signing takes a while.
+var sharedForgeries = sync.OnceValues(func() ([]issuer.Forgery, error) {
+	p, err := sharedPool()
+	if err != nil {
+		return nil, err
+	}
+	return p.Forgeries(issuer.Claims{Subject: platform.UserPlugin, ClientID: PluginClient, OrganizationID: platform.OrganizationID})
+})
+
 func principals(t testing.TB) Principals {
 	t.Helper()
 	const own, other = platform.OrganizationID, platform.OtherOrganizationID
@@ -107,7 +133,15 @@ func principals(t testing.TB) Principals {
 		Expired:           mint("expired", platform.UserPlugin, PluginClient, own, platform.ProjectID, -24*time.Hour),
 		Unknown:           mint("unknown", "somebody-else", PluginClient, own, platform.ProjectID, 0),
 		Nobody:            Principal{Name: "nobody", ProjectID: platform.ProjectID},
+		Worker:            Principal{Name: "worker", Secret: freshSecret(), ProjectID: platform.ProjectID},
 	}
+}
+
+// freshSecret is one that nobody else signs with.
+func freshSecret() string {
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails (crypto/rand)
+	return "whsec_" + base64.StdEncoding.EncodeToString(secret[:])
 }
 
 // people admits those whom the store's platform knows, by the tokens of the shared pool.

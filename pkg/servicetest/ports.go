@@ -1,9 +1,7 @@
 package servicetest
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"testing"
@@ -28,29 +26,3 @@ func FreeAddress(t testing.TB) string {
 	defer l.Close()
 	return l.Addr().String()
 }
-
-// alarm is a log handler for which every error is one of the test: a request that ends in one is always a bug.
-type alarm struct {
-	slog.Handler
-	t testing.TB
-}
-
-// Enabled implements slog.Handler.
-func (a alarm) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
-
-// Handle implements slog.Handler.
-func (a alarm) Handle(_ context.Context, r slog.Record) error {
-	r.Attrs(func(attr slog.Attr) bool {
-		if attr.Key == "error" || attr.Key == "route" || attr.Key == "stack" {
-			a.t.Errorf("the service logs an error: %s", attr)
-		}
-		return true
-	})
-	return nil
-}
-
-// WithAttrs implements slog.Handler.
-func (a alarm) WithAttrs([]slog.Attr) slog.Handler { return a }
-
-// WithGroup implements slog.Handler.
-func (a alarm) WithGroup(string) slog.Handler { return a }

@@ -52,13 +52,13 @@ type Running struct {
 func (w *World) Start(t testing.TB, run Main, env map[string]string) *Running {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	transport := &http.Transport{}
+	transport, log := &http.Transport{}, &Log{}
 	r := &Running{
-		Client: &Client{URL: "http://" + env["LISTEN"], HTTP: &http.Client{Transport: transport, CheckRedirect: noRedirect}, cors: true},
+		Client: &Client{URL: "http://" + env["LISTEN"], HTTP: &http.Client{Transport: transport, CheckRedirect: noRedirect}, Log: log, cors: true},
 		Ops:    "http://" + env["OPS_LISTEN"], stop: stop, ended: make(chan error, 1),
 	}
 	done := make(chan struct{})
-	go func() { r.ended <- run(ctx, Lookup(env), io.Discard); close(done) }()
+	go func() { r.ended <- run(ctx, Lookup(env), log); close(done) }()
 	t.Cleanup(func() { stop(); <-done; transport.CloseIdleConnections() })
 	Eventually(t, "the service is ready", func() bool {
 		select {

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"framerun.dev/pkg/auth"
+	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/store"
 	"framerun.dev/pkg/store/storetest"
 	"framerun.dev/pkg/web"
@@ -33,21 +34,25 @@ type World struct {
 	Store  *store.Store
 	People *auth.People
 	SQL    *sqlx.DB // a second way into the database, to look and to arrange behind the store's back
-	URL    string   // of the database
+	URL    string   // of the database, for services: what they say to it is counted, see Asked
 
-	nodes atomic.Int64
+	wire    *wire
+	nodes   atomic.Int64
+	planted map[int64][]lifecycle.Run
 }
 
 // New makes a world that ends with the test.
 func New(t testing.TB) *World {
 	t.Helper()
-	w := &World{URL: storetest.New(t), Principals: principals(t)}
+	address := storetest.New(t)
+	w := &World{Principals: principals(t)}
+	w.wire, w.URL = wireTo(t, address)
 	var err error
 	if w.Store, err = store.Open(w.URL, store.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Store.Close() })
-	if w.SQL, err = sqlx.Open("postgres", w.URL); err != nil {
+	if w.SQL, err = sqlx.Open("postgres", address); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.SQL.Close() })
@@ -66,8 +71,9 @@ func (w *World) Serve(t testing.TB, router *web.Router) *Client {
 func (w *World) ServeWith(t testing.TB, router *web.Router, o web.Options) *Client {
 	t.Helper()
 	o.Service, o.Metrics = "test", prometheus.NewRegistry()
+	log := &Log{}
 	if o.Logger == nil {
-		o.Logger = slog.New(alarm{slog.DiscardHandler, t})
+		o.Logger = slog.New(alarm{log.Logger().Handler(), t})
 	}
 	server := httptest.NewUnstartedServer(web.Wrap(router, o))
 	server.Listener.Close() // it is on a port of the kernel's choice
@@ -77,5 +83,8 @@ func (w *World) ServeWith(t testing.TB, router *web.Router, o web.Options) *Clie
 	t.Cleanup(server.Close)
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &Client{URL: server.URL, HTTP: &http.Client{Transport: transport, CheckRedirect: noRedirect}, cors: !o.NoCORS}
+	return &Client{
+		URL: server.URL, HTTP: &http.Client{Transport: transport, CheckRedirect: noRedirect},
+		Log: log, routes: router.Routes(), cors: !o.NoCORS,
+	}
 }

@@ -13,8 +13,16 @@ import (
 // exactly like a route (`//x`, `/x/`, `..`, `%2F`) is not found.
 type Router struct {
 	mux     *mux.Router
+	routes  []Route
 	methods []string // every method of any route, sorted: the candidates for Allow
 }
+
+// Route is what a Handler was registered for.
+type Route struct{ Method, Pattern string }
+
+// Routes are those that are answered here, in the order in which they were registered, so that a test can see that it has left
+// none out.
+func (rt *Router) Routes() []Route { return slices.Clone(rt.routes) }
 
 // NewRouter returns a router that finds nothing yet.
 func NewRouter() *Router {
@@ -27,6 +35,11 @@ func NewRouter() *Router {
 // Handle registers h for method and pattern, in gorilla/mux's notation; path values stay escaped. A GET route answers HEAD too.
 // The pattern is what log and metrics call the route.
 func (rt *Router) Handle(method, pattern string, h Handler) {
+	rt.routes = append(rt.routes, Route{method, pattern})
+	rt.register(method, pattern, h)
+}
+
+func (rt *Router) register(method, pattern string, h Handler) {
 	methods := []string{method}
 	if method == http.MethodGet {
 		methods = append(methods, http.MethodHead)
@@ -40,7 +53,7 @@ func (rt *Router) Handle(method, pattern string, h Handler) {
 
 // Elsewhere says that another service of the same origin answers method on pattern, so that Allow is true for the whole path
 // and not only for this service's share of it. A request that strays here all the same is refused like any other method.
-func (rt *Router) Elsewhere(method, pattern string) { rt.Handle(method, pattern, rt.unmatched) }
+func (rt *Router) Elsewhere(method, pattern string) { rt.register(method, pattern, rt.unmatched) }
 
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) { rt.mux.ServeHTTP(w, r) }
 

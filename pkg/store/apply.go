@@ -35,7 +35,7 @@ func (s *Store) apply(ctx context.Context, kind lifecycle.Kind, batch []lifecycl
 // applyAll is the one transaction: lock the runs, decide in the order of arrival, write what was decided, commit. An error means that
 // none of it was stored, or that nobody knows; commands that had nothing to store are answered all the same.
 func (s *Store) applyAll(ctx context.Context, kind lifecycle.Kind, batch []lifecycle.Command) ([]answer[Applied], error) {
-	if err := s.prepareApply(ctx, kind); err != nil {
+	if err := s.prepare(ctx, selectLocked[kind], storeSteps[kind]); err != nil {
 		return everyone[Applied](batch, failed(ctx, "apply", err))
 	}
 	tx, err := s.db.BeginTxx(ctx, nil)
@@ -62,16 +62,6 @@ func (s *Store) applyAll(ctx context.Context, kind lifecycle.Kind, batch []lifec
 		}
 	}
 	return answers, err
-}
-
-// prepareApply makes sure that the statements exist before a transaction holds a connection: preparing takes one of its own.
-func (s *Store) prepareApply(ctx context.Context, kind lifecycle.Kind) error {
-	for _, query := range []string{selectLocked[kind], storeSteps[kind]} {
-		if _, err := s.stmt(ctx, query); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // locked is a run that nobody else can change until the transaction ends, and a time for what is decided about it: PostgreSQL's, and

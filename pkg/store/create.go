@@ -28,21 +28,30 @@ type Creation struct {
 // node has an open run of the same edge; seed: wf2des_open_generation_uq), *lifecycle.InvalidError (the page import is not a
 // completed one of this project), lifecycle.ErrUnavailable (nothing stored), lifecycle.ErrOutcomeUnknown.
 func (s *Store) Create(ctx context.Context, c Creation) (lifecycle.Run, error) {
-	for range 16 { // the run in the way may end between our two looks; then there is room and we ask again
+	return s.unlessInTheWay(ctx, c.Run, func() (lifecycle.Run, error) {
 		run, err := s.creates[c.Run.Kind].do(ctx, c)
 		if alreadyStored(err, c.Run.Kind) {
 			return s.RunOfAnyTenant(ctx, c.Run.Ref)
 		}
+		return run, err
+	})
+}
+
+// unlessInTheWay inserts draft, and where an open run stands in the way finds out which. That run may end between the two looks; then
+// there is room and the insert is tried again.
+func (s *Store) unlessInTheWay(ctx context.Context, draft lifecycle.Run, insert func() (lifecycle.Run, error)) (lifecycle.Run, error) {
+	for range 16 {
+		run, err := insert()
 		if !errors.Is(err, errInTheWay) {
 			return run, err
 		}
-		standing, err := s.openRun(ctx, c.Run)
+		standing, err := s.openRun(ctx, draft)
 		switch {
 		case errors.Is(err, lifecycle.ErrNotFound):
 			continue
 		case err != nil:
 			return lifecycle.Run{}, err
-		case standing.ID == c.Run.ID: // see alreadyStored; the open-run key is looked at before the primary key
+		case standing.ID == draft.ID: // see alreadyStored; the open-run key is looked at before the primary key
 			return standing, nil
 		}
 		return lifecycle.Run{}, &lifecycle.OpenRunError{Existing: standing}

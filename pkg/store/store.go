@@ -121,6 +121,16 @@ func (s *Store) stmt(ctx context.Context, query string) (*sqlx.Stmt, error) {
 	return st, nil
 }
 
+// prepare makes sure that the statements exist before a transaction holds a connection: preparing takes one of its own.
+func (s *Store) prepare(ctx context.Context, queries ...string) error {
+	for _, query := range queries {
+		if _, err := s.stmt(ctx, query); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // one reads one row into dest.
 func (s *Store) one(ctx context.Context, dest any, query string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)

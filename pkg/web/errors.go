@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -46,14 +45,6 @@ type RateLimitedError struct{ RetryAfter time.Duration }
 func (e *RateLimitedError) Error() string {
 	return fmt.Sprintf("too many requests; again in %s", e.RetryAfter)
 }
-
-var (
-	// ErrIdempotencyMismatch: the Idempotency-Key was used before, with another body.
-	ErrIdempotencyMismatch = errors.New("this Idempotency-Key was used with another body")
-
-	// ErrIdempotencyInFlight: the first request with this Idempotency-Key has not been answered yet.
-	ErrIdempotencyInFlight = errors.New("the first request with this Idempotency-Key is still being answered")
-)
 
 // all collects the errors of type E in err's tree, in the order in which they were joined.
 func all[E error](err error) []E {

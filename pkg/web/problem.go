@@ -51,12 +51,12 @@ var table = []row{
 	as(func(e *RateLimitedError) *Problem {
 		return problem("rate_limited", "This caller has asked too often.").retry(e.RetryAfter)
 	}),
-	is(ErrIdempotencyMismatch, func() *Problem {
-		return problem("idempotency_mismatch", sentence(ErrIdempotencyMismatch)).
+	is(lifecycle.ErrKeyReused, func() *Problem {
+		return problem("idempotency_mismatch", sentence(lifecycle.ErrKeyReused)).
 			at("Idempotency-Key", "use a fresh key for another request")
 	}),
-	is(ErrIdempotencyInFlight, func() *Problem {
-		return problem("idempotency_in_flight", sentence(ErrIdempotencyInFlight)).retry(time.Second)
+	is(lifecycle.ErrKeyInFlight, func() *Problem {
+		return problem("idempotency_in_flight", sentence(lifecycle.ErrKeyInFlight)).retry(time.Second)
 	}),
 	is(lifecycle.ErrNotFound, func() *Problem {
 		return problem("not_found", "There is nothing here, or nothing that is yours.")

@@ -32,7 +32,7 @@ func (s *server) createCode2WF(r *http.Request) (*web.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.create(r, caller, draft)
+	return s.create(r, caller, draft, body)
 }
 
 func (b code2wfBody) draft(caller web.Caller) (lifecycle.Run, error) {

@@ -35,5 +35,5 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 		return err
 	}
 	s := &server{store: parts.Store, people: people, limits: limits, told: parts.Bus.Told}
-	return parts.Serve(ctx, app.Serving{Routes: s.routes(), Background: lanes})
+	return parts.Serve(ctx, app.Serving{Routes: s.routes(), Background: append(lanes, s.forgetKeys(parts.Log))})
 }

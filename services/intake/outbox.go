@@ -66,13 +66,8 @@ func (m *outboxMetrics) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		backlogs, err := m.store.Backlogs(ctx)
 		if err == nil {
-			m.waiting.Reset()
-			m.oldest.Reset()
-		}
-		for _, b := range backlogs {
-			m.waiting.WithLabelValues(b.Destination, "pending").Set(float64(b.Pending))
-			m.waiting.WithLabelValues(b.Destination, "set_aside").Set(float64(b.SetAside))
-			m.oldest.WithLabelValues(b.Destination).Set(b.OldestAge)
+			m.show(store.Backlog{Destination: "jobs"}, store.Backlog{Destination: "events"}) // an empty outbox is a figure too
+			m.show(backlogs...)
 		}
 		select {
 		case <-ctx.Done():
@@ -80,4 +75,12 @@ func (m *outboxMetrics) watch(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (m *outboxMetrics) show(backlogs ...store.Backlog) {
+	for _, b := range backlogs {
+		m.waiting.WithLabelValues(b.Destination, "pending").Set(float64(b.Pending))
+		m.waiting.WithLabelValues(b.Destination, "set_aside").Set(float64(b.SetAside))
+		m.oldest.WithLabelValues(b.Destination).Set(b.OldestAge)
+	}
 }

@@ -34,7 +34,7 @@ func (s *server) createWF2Des(r *http.Request) (*web.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.create(r, caller, draft)
+	return s.create(r, caller, draft, body)
 }
 
 func (b wf2desBody) draft(caller web.Caller) (lifecycle.Run, error) {

@@ -131,31 +131,3 @@ func TestBrowsersMayAskFromAnywhere(t *testing.T) {
 		}
 	}
 }
-
-// Every endpoint with every method as everybody.
-func TestFence(t *testing.T) {
-	t.Parallel()
-	q := open(t)
-	reads := func(p servicetest.Permission) map[string]servicetest.Permission {
-		return map[string]servicetest.Permission{"GET": p, "HEAD": p}
-	}
-	var endpoints []servicetest.Endpoint
-	for _, kind := range lifecycle.Kinds {
-		all := "/v1/projects/{project}/" + string(kind)
-		completed := func() lifecycle.Run { return q.In(t, kind, lifecycle.Completed) }
-		mine := reads(servicetest.Permission{Owner: 200})
-		endpoints = append(endpoints,
-			servicetest.Endpoint{Path: all, Allow: "GET, HEAD, POST, OPTIONS",
-				Asks: reads(servicetest.Permission{Owner: 200, OtherProject: 200, OtherOrganization: 200})}, // empty ones, see TestListIsFenced
-			servicetest.Endpoint{Path: all + "/{id}", Run: completed, Allow: "DELETE, GET, HEAD, OPTIONS", Asks: mine},
-			servicetest.Endpoint{Path: all + "/{id}/timeline", Run: completed, Allow: "GET, HEAD, OPTIONS", Asks: mine},
-			servicetest.Endpoint{Path: all + "/{id}/result", Run: completed, Allow: "GET, HEAD, OPTIONS", Asks: mine},
-			servicetest.Endpoint{Path: all + "/{id}/placement", Run: completed, Allow: "POST, OPTIONS"},
-		)
-	}
-	for _, suffix := range []string{"/confirm", "/cancel", "/feedback"} {
-		endpoints = append(endpoints, servicetest.Endpoint{Path: "/v1/projects/{project}/wf2des/{id}" + suffix, Allow: "POST, OPTIONS",
-			Run: func() lifecycle.Run { return q.In(t, lifecycle.WF2Des, lifecycle.Completed) }})
-	}
-	servicetest.Fence(t, q.World, q.Client, endpoints)
-}

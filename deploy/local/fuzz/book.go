@@ -13,6 +13,7 @@ type book struct {
 	recent  []*entry            // those that requests are about, newest last
 	touched map[string]bool     // ids that were spoken of since the last comparison
 	files   map[string][]*entry // by file key, since the last comparison
+	keys    map[string]*entry   // by organization and Idempotency-Key
 }
 
 // entry is one run as the answers tell of it.
@@ -49,7 +50,7 @@ func (e *entry) etag() string { return fmt.Sprintf("%q", version(e.id, e.changed
 const kept = 40
 
 func newBook(p *people) *book {
-	return &book{people: p, runs: map[string]*entry{}, touched: map[string]bool{}, files: map[string][]*entry{}}
+	return &book{people: p, runs: map[string]*entry{}, touched: map[string]bool{}, files: map[string][]*entry{}, keys: map[string]*entry{}}
 }
 
 func (b *book) add(e *entry) {

@@ -15,8 +15,8 @@ func TestWhatNoAnswerToldOfIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	report := newReport(7)
 	c := Config{Stack: s, Requests: 900, Seed: 7, Out: io.Discard}
+	report := newReport(c)
 	w, err := newWorker(t.Context(), c, db, 1, report)
 	if err != nil {
 		t.Fatal(err)

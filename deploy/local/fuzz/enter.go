@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
+	"fmt"
 	"net/http"
 
 	"framerun.dev/pkg/figma"
@@ -16,8 +17,11 @@ func (b *book) enter(r *Request, reply *Reply, v *verdict) *entry {
 	if route != nil {
 		b.touch(route[3])
 	}
-	if reply.Status == http.StatusNotModified {
+	switch {
+	case reply.Status == http.StatusNotModified:
 		b.unchanged(r, v, route)
+	case reply.Status == http.StatusNoContent && r.Method == http.MethodGet:
+		b.overheard(r, v, route)
 	}
 	if len(v.problems) > 0 {
 		return nil // what is no proper document says nothing
@@ -41,13 +45,13 @@ func (b *book) enter(r *Request, reply *Reply, v *verdict) *entry {
 func (b *book) shown(r *Request, reply *Reply, v *verdict, verb string) {
 	id := v.said.text("id")
 	e := b.runs[id]
-	replayed := reply.Header.Get("Idempotent-Replayed") == "true"
 	switch {
-	case reply.Status == http.StatusCreated && e == nil && !replayed:
+	case reply.Status == http.StatusCreated && reply.Header.Get("Idempotent-Replayed") != "":
+		b.replayed(r, v, e)
+	case reply.Status == http.StatusCreated && e == nil:
 		b.created(r, v)
 	case e == nil:
 		v.say("a run is shown that is not of this worker's making: %s", id)
-	case replayed:
 	case r.Method == http.MethodGet:
 		b.read(v, e)
 	case reply.Status == http.StatusOK:
@@ -69,6 +73,7 @@ func (b *book) created(r *Request, v *verdict) {
 		}
 	}
 	b.add(e)
+	b.keep(r, v, e)
 	for _, name := range []string{"figmaFileKey", "screenId", "prompt", "pageImportId"} {
 		if text, ok := sent[name]; ok && d.text(name) != text {
 			v.say("%s was sent as %q and is shown as %q", name, text, d.text(name))
@@ -83,6 +88,30 @@ func (b *book) created(r *Request, v *verdict) {
 		d.number("attempt", 0, 9) != 1 || (e.phase == "parse") != (e.kind == "wf2des") {
 		v.say("a new run should not look like this")
 	}
+}
+
+// keep remembers which run an Idempotency-Key has made.
+func (b *book) keep(r *Request, v *verdict, e *entry) {
+	for _, key := range r.values("Idempotency-Key") {
+		if before := b.keys[ownKey(e, key)]; before != nil {
+			v.say("the key %q has made run %s, and before it %s", key, e.id, before.id)
+		}
+		b.keys[ownKey(e, key)] = e
+	}
+}
+
+// ownKey is a key as the suite tells them apart: organizations do not share keys, callers neither.
+func ownKey(e *entry, key string) string { return fmt.Sprintf("%d %s", e.tenant.organization, key) }
+
+// replayed checks that who asks again is shown the run that the key has made, as it stands now.
+func (b *book) replayed(r *Request, v *verdict, e *entry) {
+	keys := r.values("Idempotency-Key")
+	if e == nil || len(keys) != 1 || b.keys[ownKey(e, keys[0])] != e {
+		v.say("run %s is shown again for the keys %q, which have not made it", v.said.text("id"), keys)
+		return
+	}
+	b.touch(e.id)
+	b.read(v, e)
 }
 
 // sentMembers reads the texts of a body that was accepted, leniently: a failed event is accepted with broken texts.

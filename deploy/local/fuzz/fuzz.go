@@ -46,7 +46,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		return nil, fmt.Errorf("fuzz: %w", err)
 	}
 	defer db.Close()
-	report := newReport(c.Seed)
+	report := newReport(c)
 	workers := make([]*worker, c.Workers)
 	for i := range workers {
 		if workers[i], err = newWorker(ctx, c, db, i, report); err != nil {

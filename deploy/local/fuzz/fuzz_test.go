@@ -77,8 +77,8 @@ func TestVariedRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	report.Write(t.Output())
-	if err := report.Err(); err != nil {
-		t.Error(err)
+	if n := len(report.Failures); n > 0 {
+		t.Errorf("%d failures with seed 1, told above", n)
 	}
 	if missing := report.Missing(); len(missing) > 0 {
 		t.Errorf("no request was answered with %s: the generator does not reach what it should", strings.Join(missing, ", "))

@@ -13,7 +13,9 @@ type generator struct {
 	book   *book
 	period int // counts the comparisons; every file key belongs to one
 	serial int // makes names that stand for themselves
+	keys   int // counts Idempotency-Keys
 	plan   []*Request
+	keyed  *Request // the last new run that was asked for with an Idempotency-Key
 	cursor cursor
 }
 
@@ -86,7 +88,20 @@ func (g *generator) next() *Request {
 	r := d.request(g)
 	r.wants = wants
 	g.sometimes(r)
+	g.twice(r)
 	return r
+}
+
+// twice asks for some new runs again, to the letter, now or later.
+func (g *generator) twice(r *Request) {
+	if g.keyed != nil && g.chance(1) {
+		again := *g.keyed
+		again.wants = nil
+		g.plan = append(g.plan, &again)
+	}
+	if len(r.values("Idempotency-Key")) > 0 && r.Method == "POST" {
+		g.keyed = r
+	}
 }
 
 // flood asks for new runs faster than anybody may.

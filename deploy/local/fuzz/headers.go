@@ -38,9 +38,10 @@ func createHeaders(g *generator, _ *entry) []Field {
 	if !g.chance(10) {
 		return nil
 	}
-	g.serial++
-	own := fmt.Sprintf("fuzz-%d-%d", g.number, g.serial)
-	return []Field{{"Idempotency-Key", own}}
+	if !g.chance(20) { // now and then the last one comes again, with another body
+		g.keys++
+	}
+	return []Field{{"Idempotency-Key", fmt.Sprintf("key-%d", g.keys)}}
 }
 
 func preflightHeaders(g *generator, _ *entry) []Field {

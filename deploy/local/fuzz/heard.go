@@ -65,6 +65,15 @@ func (b *book) unchanged(r *Request, v *verdict, route []string) {
 	}
 }
 
+// overheard checks a 204 instead of a stream: the run has ended, and the reader has seen its end.
+func (b *book) overheard(r *Request, v *verdict, route []string) {
+	if route == nil || route[4] != "" || b.runs[route[3]] == nil {
+		v.say("204 for a path that shows no run")
+	} else if e := b.runs[route[3]]; e.open() || e.stale || strings.Join(r.values("Last-Event-ID"), ",") != strings.Trim(e.etag(), `"`) {
+		v.say("204, and the reader of run %s has not seen its end", e.id)
+	}
+}
+
 // listed compares the items of a page with the book and with the filters that were sent.
 func (b *book) listed(r *Request, v *verdict) {
 	_, query, _ := strings.Cut(r.Target, "?")

@@ -23,6 +23,17 @@ type Failure struct {
 	Recent  []string // the worker's requests before, oldest first
 }
 
+func (f Failure) String() string {
+	text := fmt.Sprintf("\nworker %d, request %d: %s\n", f.Worker, f.Index, f.What)
+	if f.Request != "" {
+		text += "  " + f.Request + "\n"
+	}
+	if len(f.Recent) > 0 {
+		text += "  before it:\n    " + strings.Join(f.Recent, "\n    ") + "\n"
+	}
+	return text
+}
+
 // Report is what came of a run.
 type Report struct {
 	Seed     uint64
@@ -30,6 +41,7 @@ type Report struct {
 	Took     time.Duration
 	Failures []Failure
 
+	out      io.Writer
 	mu       sync.Mutex
 	statuses map[int]int
 	codes    map[string]int
@@ -37,8 +49,8 @@ type Report struct {
 	outcomes map[string]int // told to workers
 }
 
-func newReport(seed uint64) *Report {
-	return &Report{Seed: seed, statuses: map[int]int{}, codes: map[string]int{}, routes: map[string]int{}, outcomes: map[string]int{}}
+func newReport(c Config) *Report {
+	return &Report{Seed: c.Seed, out: c.Out, statuses: map[int]int{}, codes: map[string]int{}, routes: map[string]int{}, outcomes: map[string]int{}}
 }
 
 func (p *Report) count(r *Request, reply *Reply, v *verdict) {
@@ -58,10 +70,12 @@ func (p *Report) count(r *Request, reply *Reply, v *verdict) {
 	}
 }
 
+// fail notes a failure and tells of it at once.
 func (p *Report) fail(f Failure) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.Failures = append(p.Failures, f)
+	fmt.Fprintf(p.out, "%s", f)
 }
 
 func (p *Report) full() bool {
@@ -90,13 +104,7 @@ func (p *Report) Err() error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d failures with seed %d:\n", len(p.Failures), p.Seed)
 	for _, f := range p.Failures {
-		fmt.Fprintf(&b, "\nworker %d, request %d: %s\n", f.Worker, f.Index, f.What)
-		if f.Request != "" {
-			fmt.Fprintf(&b, "  %s\n", f.Request)
-		}
-		if len(f.Recent) > 0 {
-			fmt.Fprintf(&b, "  before it:\n    %s\n", strings.Join(f.Recent, "\n    "))
-		}
+		b.WriteString(f.String())
 	}
 	return fmt.Errorf("fuzz: %s", b.String())
 }

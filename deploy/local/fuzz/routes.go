@@ -94,7 +94,7 @@ func (g *generator) natural(e *entry) *route {
 func (g *generator) expected(c choice) []int {
 	switch {
 	case c.route.tail == "-" && c.route.method == http.MethodPost:
-		return []int{201, 409, 429}
+		return []int{201, 409, 422, 429} // 422: a key that has made another run
 	case c.route == preflight:
 		return []int{204}
 	case c.route.tail == "-":
@@ -106,7 +106,7 @@ func (g *generator) expected(c choice) []int {
 	case c.run.deleted && c.route != remove:
 		return []int{404}
 	case c.route == getRun || c.route == headRun:
-		return []int{200, 304}
+		return []int{200, 204, 304}
 	}
 	return []int{200, 409}
 }

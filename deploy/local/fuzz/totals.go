@@ -31,10 +31,11 @@ func drained(ctx context.Context, db *sql.DB) error {
 }
 
 // sums is what all books together say must stand in the database.
-type sums struct{ wf2des, code2wf, lines, entries, jobs int }
+type sums struct{ wf2des, code2wf, lines, entries, keys int }
 
 func sum(books []*book) (s sums) {
 	for _, b := range books {
+		s.keys += len(b.keys)
 		for _, e := range b.runs {
 			if e.kind == "wf2des" {
 				s.wf2des++
@@ -42,7 +43,6 @@ func sum(books []*book) (s sums) {
 				s.code2wf++
 			}
 			s.lines += e.lines
-			s.jobs += e.jobs
 			s.entries += e.applied + e.jobs
 		}
 	}
@@ -59,6 +59,7 @@ func totals(ctx context.Context, db *sql.DB, books []*book) (differences []strin
 		{"rows of wf2des", `SELECT count(*) FROM wf2des`, want.wf2des},
 		{"rows of code2wf", `SELECT count(*) FROM code2wf`, want.code2wf},
 		{"lines of run_event", `SELECT count(*) FROM run_event`, want.lines},
+		{"idempotency keys", `SELECT count(*) FROM idempotency_key`, want.keys},
 		{"entries ever written to the outbox", `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM outbox_id_seq`, want.entries},
 	} {
 		var got int

@@ -47,6 +47,8 @@ var rules = []rule{
 		because: "keys and links can be made without a row"},
 	{room: "pkg/cloud", foreign: []string{"github.com/aws/"},
 		because: "it is the SDK's configuration and nothing else"},
+	{room: "pkg/safetext", foreign: []string{"golang.org/x/text/unicode/norm"},
+		because: "what a client may read does not depend on who wrote it"},
 	{room: "pkg/figma", because: "how Figma writes its ids is true without us"},
 	{room: "pkg/auth", ours: []string{"pkg/lifecycle"},
 		foreign: []string{"github.com/MicahParks/", "github.com/golang-jwt/jwt/v5", "github.com/standard-webhooks/"}, never: []string{"database"},

@@ -30,8 +30,10 @@ func CheckKey(run lifecycle.Ref, key string) (wrong string) {
 		return fmt.Sprintf("has more than %d characters", MaxKey)
 	case !strings.HasPrefix(key, prefix) || key == prefix:
 		return "must be an S3 key under this run's own prefix, " + prefix
-	case strings.Contains(key, ".."), strings.Contains(key, "//"), strings.Contains(key, `\`):
-		return `must not contain "..", "//" or a backslash`
+	case strings.Contains(key, ".."), strings.Contains(key, "//"), strings.Contains(key+"/", "/./"), strings.Contains(key, `\`):
+		return `must not contain "..", "//", a segment "." or a backslash`
+	case strings.HasSuffix(key, "/"), strings.TrimSpace(key) != key:
+		return "must name an object, not a folder, and not end with a blank"
 	case strings.ContainsFunc(key, unicode.IsControl):
 		return "must not contain control characters"
 	}

@@ -41,6 +41,7 @@ func TestCheckKey(t *testing.T) {
 		strings.TrimSuffix(prefix, "/") + "0/x": false, strings.ToUpper(prefix) + "x": false, "wf2des/../" + prefix + "x": false,
 		prefix + "..": false, prefix + "../x": false, prefix + "a/../../x": false, prefix + "a..b": false, prefix + "/x": false, prefix + "a//x": false,
 		prefix + `a\..\x`: false, prefix + "a\x00": false, prefix + "a\n": false, prefix + "a\u007f": false, prefix + "a\u0085": false,
+		prefix + "./x": false, prefix + "1/.": false, prefix + "1/": false, prefix + "1/x ": false, prefix + ".x": true,
 		"s3://bucket/" + prefix + "x": false, "https://bucket.example/" + prefix + "x": false, fill("x", 501): false, fill("🚀", 501): false,
 	} {
 		if wrong := CheckKey(run, key); (wrong == "") != proper {

@@ -65,6 +65,9 @@ func (b *Bus) Told(run lifecycle.Ref) {
 	b.TellWake()
 }
 
+// MaxMessage is the length of a progress message in code points.
+const MaxMessage = 200
+
 // Progress is a worker's latest word on how far it is. It is nowhere stored, and means nothing once the run has moved on.
 type Progress struct {
 	Version time.Time `json:"version"` // the row's UpdatedAt that it belongs to

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 	"uuid"
@@ -23,7 +25,7 @@ func TestProgressIsShownUntilTheRunMovesOn(t *testing.T) {
 	t.Parallel()
 	q := open(t)
 	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
-	at := time.Now()
+	at := time.Now().Add(-2 * time.Hour)
 	shows := func(want any) {
 		t.Helper()
 		if got := q.get(t, path(run)).JSON(t)["progress"]; !cmp.Equal(got, want) {
@@ -59,6 +61,33 @@ func TestProgressIsShownUntilTheRunMovesOn(t *testing.T) {
 	run = q.Step(t, run, lifecycle.Complete).Run
 	q.watch.progressed(run.Ref, report(run, at.Add(time.Hour), 100, "After the end"))
 	shows(nil)
+}
+
+// The bus is not believed: what status would not have let pass is not shown, and does not keep the honest word out.
+func TestForgedProgressIsNotShown(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
+	later := run
+	later.UpdatedAt = run.UpdatedAt.Add(time.Hour)
+	for about, forged := range map[string]events.Progress{
+		"a key":             report(run, time.Now(), 1, "AKIAIOSFODNN7EXAMPLE"),
+		"100 kB":            report(run, time.Now(), 1, strings.Repeat("long ", 20_000)),
+		"too much":          report(run, time.Now(), 1e308, "x"),
+		"less than nothing": report(run, time.Now(), -5, "x"),
+		"no number":         report(run, time.Now(), math.NaN(), "x"),
+		"a later version":   report(later, time.Now(), 1, "x"),
+	} {
+		q.watch.progressed(run.Ref, forged)
+		if got := q.get(t, path(run)).JSON(t)["progress"]; got != nil {
+			t.Errorf("%s is shown: %v", about, got)
+		}
+	}
+	q.watch.progressed(run.Ref, report(run, time.Now().Add(24*time.Hour), 1, "from tomorrow"))
+	q.watch.progressed(run.Ref, report(run, time.Now(), 42, "honest"))
+	if got, _ := q.get(t, path(run)).JSON(t)["progress"].(map[string]any); got["message"] != "honest" {
+		t.Errorf("the progress is %v", got)
+	}
 }
 
 // What the watch remembers is bounded, and what it remembers of ended runs goes when they are looked at.

@@ -8,6 +8,7 @@ import (
 	"framerun.dev/pkg/events"
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/resource"
+	"framerun.dev/pkg/safetext"
 	"framerun.dev/pkg/web"
 )
 
@@ -70,8 +71,21 @@ func (w *watch) wake(run lifecycle.Ref) {
 	}
 }
 
-// progressed remembers a worker's progress; an older report that comes late is dropped.
+// progressed remembers a worker's progress; an older report that comes late is dropped. The bus is not trusted for what it says:
+// what status would not have let pass is dropped too, and nothing is of a later time than now.
 func (w *watch) progressed(run lifecycle.Ref, p events.Progress) {
+	if p.Message != "" {
+		clean, ok := safetext.Clean(p.Message, events.MaxMessage)
+		if !ok || clean != p.Message {
+			return
+		}
+	}
+	if p.Percent != nil && !(*p.Percent >= 0 && *p.Percent <= 100) {
+		return
+	}
+	if now := time.Now(); p.At.After(now) {
+		p.At = now
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if old, ok := w.latest[run]; ok && old.At.After(p.At) {
@@ -92,7 +106,7 @@ func (w *watch) progress(run lifecycle.Run) *resource.Progress {
 	if !ok {
 		return nil
 	}
-	if run.Ended() || p.Version.Before(run.UpdatedAt) {
+	if run.Ended() || !p.Version.Equal(run.UpdatedAt) {
 		delete(w.latest, run.Ref)
 		return nil
 	}

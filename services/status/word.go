@@ -5,10 +5,14 @@ import (
 	"encoding/json/jsontext"
 	"io"
 	"math"
+	"strings"
+	"unicode"
 	"uuid"
 
 	"framerun.dev/pkg/artifacts"
+	"framerun.dev/pkg/events"
 	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/safetext"
 	"framerun.dev/pkg/web"
 )
 
@@ -33,8 +37,8 @@ type body struct {
 	Score        *float64 `json:"score"`
 	ScoreVersion *string  `json:"score_version"`
 	Manifest     *struct {
-		ErrorCode    *string `json:"error_code"`
-		ErrorMessage *string `json:"error_message"`
+		ErrorCode    words `json:"error_code"`
+		ErrorMessage words `json:"error_message"`
 	} `json:"manifest"`
 	Progress *struct {
 		Percent *float64 `json:"percent"`
@@ -65,10 +69,11 @@ func readWord(raw []byte) (word, error) {
 	return b.word()
 }
 
-// decodeFailure reads a failed event whose texts are not valid Unicode; everything else about it is as strict as ever.
+// decodeFailure reads a failed event whose texts cannot be read as they stand: broken Unicode, raw control characters, escapes that do
+// not exist. Everything else about it is as strict as ever.
 func decodeFailure(raw []byte) (body, bool) {
 	var mended bytes.Buffer
-	tokens := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowInvalidUTF8(true))
+	tokens := jsontext.NewDecoder(bytes.NewReader(mend(raw)), jsontext.AllowInvalidUTF8(true))
 	out := jsontext.NewEncoder(&mended, jsontext.AllowInvalidUTF8(true))
 	for {
 		token, err := tokens.ReadToken()
@@ -87,6 +92,39 @@ func decodeFailure(raw []byte) (body, bool) {
 	}
 	b, err := web.Decode[body](bytes.TrimSpace(mended.Bytes()))
 	return b, err == nil && b.Event != nil && event(*b.Event) == failed
+}
+
+// mend makes control characters blanks, and a backslash that begins no escape a backslash.
+func mend(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c < ' ':
+			out = append(out, ' ')
+		case c == '\\' && i+1 < len(raw) && bytes.IndexByte([]byte(`"\/bfnrtu`), raw[i+1]) >= 0:
+			out = append(out, c, raw[i+1])
+			i++
+		case c == '\\':
+			out = append(out, `\\`...)
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// words are a text of a failure. Whatever else stands in its place is read as no text, for no failure is refused for its words.
+type words string
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (w *words) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	value, err := from.ReadValue()
+	if err != nil || value.Kind() != '"' {
+		return err
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	*w = words(text)
+	return err
 }
 
 func (b body) word() (word, error) {
@@ -146,7 +184,9 @@ func (b body) result(f *web.Fields, run lifecycle.Ref) lifecycle.Result {
 		}
 		r.Score = &score
 	}
-	f.Text("/score_version", b.ScoreVersion, false, 32)
+	if strings.ContainsFunc(f.Text("/score_version", b.ScoreVersion, false, 32), unicode.IsControl) {
+		f.Refuse("/score_version", "must not hold control characters")
+	}
 	return r
 }
 
@@ -158,7 +198,7 @@ func (b body) failure(run lifecycle.Ref) (message string, key *string) {
 	if b.Manifest == nil {
 		return failureMessage("", ""), key
 	}
-	return failureMessage(orEmpty(b.Manifest.ErrorCode), orEmpty(b.Manifest.ErrorMessage)), key
+	return failureMessage(string(b.Manifest.ErrorCode), string(b.Manifest.ErrorMessage)), key
 }
 
 // report is how far the worker is.
@@ -170,7 +210,7 @@ func (b body) report(f *web.Fields) (message string, percent *float64) {
 	if p := b.Progress.Percent; p != nil && !(*p >= 0 && *p <= 100) {
 		f.Refuse("/progress/percent", "must lie between 0 and 100")
 	}
-	message, _ = safeText(orEmpty(b.Progress.Message), maxProgress)
+	message, _ = safetext.Clean(orEmpty(b.Progress.Message), events.MaxMessage)
 	return message, b.Progress.Percent
 }
 

@@ -49,6 +49,7 @@ func (s *Store) createOnce(ctx context.Context, c Creation, key Key) (run lifecy
 		return run, false, err
 	}
 	if earlier != nil {
+		_ = tx.Rollback() // nothing was written, and reading takes a connection of its own: held, many replays would wait for each other
 		run, err = s.Run(ctx, *earlier, c.Run.Tenant)
 		return run, true, err
 	}

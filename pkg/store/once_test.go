@@ -66,6 +66,27 @@ func TestAKeyBelongsToItsCallerAndRequest(t *testing.T) {
 	}
 }
 
+// Catches a replay that holds one connection while it waits for another: enough of them at once would wait for each other.
+func TestManyReplaysAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	keys := make([]store.Key, 60)
+	for i := range keys {
+		keys[i] = store.Key{Text: string(rune('A' + i)), Fingerprint: []byte("x")}
+		w.once(t, w.creation(lifecycle.Code2WF), keys[i], false)
+	}
+	var asking sync.WaitGroup
+	for _, key := range keys {
+		c := w.creation(lifecycle.Code2WF)
+		asking.Go(func() {
+			if _, replayed, err := w.CreateOnce(t.Context(), c, key); err != nil || !replayed {
+				t.Errorf("replayed is %t, error %v", replayed, err)
+			}
+		})
+	}
+	asking.Wait()
+}
+
 // Catches two runs for one key, and a caller left without a word.
 func TestManyAskOnceAtTheSameTime(t *testing.T) {
 	t.Parallel()

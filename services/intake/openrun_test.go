@@ -52,6 +52,35 @@ func TestOpenRunIsNamed(t *testing.T) {
 	}
 }
 
+// Whichever of its spellings a node is asked for first, it is stored, answered and named in its one canonical form, and every other
+// spelling meets the same open run.
+func TestOneNodeInEverySpelling(t *testing.T) {
+	t.Parallel()
+	in := open(t)
+	for _, c := range []struct{ canonical, link string }{
+		{"12:34", "12-34"}, {"0:1", "0-1"}, {"I5:6;7:8", "I5-6;7-8"}, {"I5:6;7:8;9:10", "I5-6;7-8;9-10"}, {"-1:2", "-1-2"}, {"1:-2", "1--2"},
+		{"-1:-2", "-1--2"}, {"I-1:-2;3:-4", "I-1--2;3--4"}, {"3:4;5:6", "3-4;5-6"},
+	} {
+		for _, order := range [][2]string{{c.canonical, c.link}, {c.link, c.canonical}} {
+			body := with(plainWF2Des, "figmaFileKey", "from "+order[0], "wfNodeId", order[0], "placementTarget", order[1])
+			reply := in.post(t, wf2des, in.Owner, body)
+			run := in.created(t, lifecycle.WF2Des, reply)
+			answered, row := reply.JSON(t), in.Row(t, run.Ref)
+			for _, said := range []any{answered["wfNodeId"], answered["placementTarget"], row["wf_node_id"], row["placement_target"]} {
+				if said != c.canonical {
+					t.Errorf("%q is answered with %s and stored as %v", order, reply.Body, row)
+				}
+			}
+			for _, spelling := range order {
+				again := in.post(t, wf2des, in.Owner, with(body, "wfNodeId", spelling))
+				if got := again.Refused(t, 409, "open_run")["existingId"]; got != run.ID {
+					t.Errorf("%q after %q: the refusal names %v; want %s", spelling, order[0], got, run.ID)
+				}
+			}
+		}
+	}
+}
+
 // Only the same node, file, edge and project is taken: an ancestor, a sublayer or the way back is not.
 func TestOpenRunBlocksNothingElse(t *testing.T) {
 	t.Parallel()

@@ -38,6 +38,15 @@ type entry struct {
 	jobs     int       // what workers were asked for
 }
 
+// String leaves out the tokens.
+func (e *entry) String() string {
+	if e == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s %s of project %d: %s %s, changed %v by %s, %d lines, %d steps, %d jobs, placed %t, feedback %q, deleted %t, stale %t",
+		e.kind, e.id, e.tenant.project, e.status, e.phase, e.changed, e.by, e.lines, e.applied, e.jobs, e.placed, e.feedback, e.deleted, e.stale)
+}
+
 func (e *entry) open() bool { return e.status == "processing" }
 func (e *entry) path() string {
 	return fmt.Sprintf("/v1/projects/%d/%s/%s", e.tenant.project, e.kind, e.id)

@@ -148,7 +148,7 @@ func (b *book) compare(v *verdict, e *entry) {
 	d := v.said
 	if d.text("status") != e.status || d.text("phase") != e.phase || d.text("screenId") != e.screen || d.text("updatedBy") != e.by ||
 		d.null("materializedAt") == e.placed || d.text("feedbackStatus") != e.feedback {
-		v.say("run %s is shown differently from what its steps told: known %+v", e.id, *e)
+		v.say("run %s is shown differently from what its steps told: known is %v", e.id, e)
 	}
 }
 

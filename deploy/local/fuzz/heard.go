@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 
 	"framerun.dev/migrations/platform"
@@ -10,6 +11,9 @@ import (
 // heard enters the answer to a worker's word.
 func (b *book) heard(r *Request, v *verdict) *entry {
 	sent := sentMembers(r.Body)
+	if len(sent) == 0 {
+		sent = failureMembers(r.Body)
+	}
 	e := b.touch(sent["job_id"] + sent["code2wf_id"])
 	if e == nil {
 		v.say("a word about a run that nobody made was accepted")
@@ -33,10 +37,24 @@ func (b *book) heard(r *Request, v *verdict) *entry {
 	return e
 }
 
+var failureForm = regexp.MustCompile(`"(job_id|code2wf_id|event)"\s*:\s*"([^"]*)"`)
+
+// failureMembers reads what is no JSON: only a failed event is accepted in spite of what its texts hold.
+func failureMembers(body []byte) map[string]string {
+	members := map[string]string{}
+	for _, found := range failureForm.FindAllStringSubmatch(string(body), -1) {
+		members[found[1]] = found[2]
+	}
+	if members["event"] != "failed" {
+		return nil
+	}
+	return members
+}
+
 // told compares a timeline.
 func (b *book) told(v *verdict, e *entry) {
 	if lines := len(v.said.list("items")); e == nil || lines != e.lines {
-		v.say("the timeline has %d lines, known is %+v", lines, e)
+		v.say("the timeline has %d lines, known is %v", lines, e)
 	}
 }
 
@@ -51,7 +69,7 @@ func (b *book) refused(v *verdict, route []string) {
 		id = route[3]
 	}
 	if e := b.runs[id]; e != nil && (d.text("runStatus") != e.status || d.text("phase") != e.phase) || e == nil && code == "open_run" {
-		v.say("the refusal tells of run %s as %s %s, known is %+v", id, d.text("runStatus"), d.text("phase"), e)
+		v.say("the refusal tells of run %s as %s %s, known is %v", id, d.text("runStatus"), d.text("phase"), e)
 	}
 }
 
@@ -87,7 +105,7 @@ func (b *book) listed(r *Request, v *verdict) {
 		}
 		switch e := b.runs[d.text("id")]; {
 		case e != nil && !e.stale && (!d.time("updatedAt").Equal(e.changed) || d.text("status") != e.status || e.deleted):
-			v.say("the list shows run %s as %s of %v, known is %+v", e.id, d.text("status"), d.time("updatedAt"), e)
+			v.say("the list shows run %s as %s of %v, known is %v", e.id, d.text("status"), d.time("updatedAt"), e)
 		case e == nil && d.text("createdBy") == b.people.subject:
 			v.say("the list shows a run that was never told as created: %s", d.text("id"))
 		}

@@ -19,6 +19,7 @@ type exchange struct {
 	code      string // of the problem document
 	cause     error  // what the log may know and the client may not
 	notes     []slog.Attr
+	place     *place // among the requests in flight; nil where they are not bounded
 }
 
 type exchangeKey struct{}

@@ -21,7 +21,7 @@ const maxDepth = 32
 // no member twice, unknown or in another case. T is a struct of pointers, so that an absent member (or null, which means the
 // same) can be told from an empty one.
 //
-// Errors: *TooLargeError, *UnsupportedMediaTypeError, *MalformedError.
+// Errors: *TooLargeError, *UnsupportedMediaTypeError, *MalformedError, and lifecycle.ErrUnavailable after a slow body, see Options.
 func Body[T any](r *http.Request, limit int64) (T, error) {
 	raw, err := RawBody(r, limit)
 	if err != nil {
@@ -47,7 +47,9 @@ func RawBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, &TooLargeError{Limit: limit}
 	}
+	back := exchangeOf(r.Context()).place.lend(r.Context())
 	raw, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	noPlace := back()
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &MalformedError{Reason: "the body did not arrive in time"}
@@ -55,6 +57,8 @@ func RawBody(r *http.Request, limit int64) ([]byte, error) {
 		return nil, &MalformedError{Reason: "the body ends before its announced length or is badly framed"}
 	case int64(len(raw)) > limit:
 		return nil, &TooLargeError{Limit: limit}
+	case noPlace != nil:
+		return nil, noPlace
 	case len(raw) == 0:
 		return nil, nil
 	}

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"framerun.dev/pkg/lifecycle"
 )
 
 // Options tell Wrap what the services differ in.
@@ -19,7 +17,7 @@ type Options struct {
 	Service     string                // a label of every metric
 	Logger      *slog.Logger          // gets one line a request
 	Metrics     prometheus.Registerer // a registry serves one Wrap only
-	MaxInFlight int                   // more requests than this at once are answered 503; 0 sets no bound
+	MaxInFlight int                   // more requests than this at once are answered 503, slow bodies aside; 0 sets no bound
 	NoCORS      bool                  // for routes that no browser may call
 }
 
@@ -115,18 +113,4 @@ func (x *exchange) log(r *http.Request, logger *slog.Logger, took time.Duration)
 		attrs = append(attrs, slog.String("error", x.cause.Error()))
 	}
 	logger.LogAttrs(r.Context(), level, "request", append(attrs, x.notes...)...)
-}
-
-// bounded turns requests away before they queue for the database: a quick 503 is worth more than a slow one.
-func bounded(next http.Handler, limit int) http.Handler {
-	slots := make(chan struct{}, limit)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-			next.ServeHTTP(w, r)
-		default:
-			WriteProblem(w, r, fmt.Errorf("web: %d requests are in flight already: %w", limit, lifecycle.ErrUnavailable))
-		}
-	})
 }

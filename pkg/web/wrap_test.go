@@ -223,45 +223,6 @@ func TestReplyIsDeterministicJSON(t *testing.T) {
 	}
 }
 
-func TestRequestsBeyondTheBoundAreTurnedAwayAtOnce(t *testing.T) {
-	entered, release := make(chan struct{}), make(chan struct{})
-	rt := web.NewRouter()
-	rt.Handle(http.MethodGet, "/", func(*http.Request) (*web.Reply, error) {
-		entered <- struct{}{}
-		<-release
-		return &web.Reply{Status: 204}, nil
-	})
-	s := serve(t, rt, web.Options{MaxInFlight: 2})
-	held := make(chan int)
-	for range 2 {
-		go func() {
-			if resp, err := http.Get(s.url); err == nil {
-				_ = resp.Body.Close()
-				held <- resp.StatusCode
-				return
-			}
-			held <- 0
-		}()
-		<-entered
-	}
-	got := s.send(t, http.MethodGet, "/", "")
-	if p := got.problem(t); p.Code != "unavailable" || got.Header.Get("Retry-After") == "" || got.Header.Get("Access-Control-Allow-Origin") != "*" {
-		t.Errorf("%s %v", got.body, got.Header)
-	}
-	preflight := s.send(t, http.MethodOptions, "/", "", "Origin: null", "Access-Control-Request-Method: GET")
-	if preflight.StatusCode != 204 {
-		t.Errorf("a preflight waits for nobody: %d", preflight.StatusCode)
-	}
-	close(release)
-	for range 2 {
-		if status := <-held; status != 204 {
-			t.Errorf("a request within the bound got %d", status)
-		}
-	}
-	go func() { <-entered }()
-	eventually(t, "a place is free again", func() bool { return s.send(t, http.MethodGet, "/", "").StatusCode == 204 })
-}
-
 // The plugin's iframe has the origin null. It must be able to read every answer, and above all the refusals.
 func TestCORSOnSuccessAndOnEveryError(t *testing.T) {
 	rt := web.NewRouter()

@@ -80,14 +80,24 @@ func (l Lane[T]) round(ctx context.Context) (arrived int) {
 	return l.settle(ctx, parcels, errs)
 }
 
+// send tries to deliver each parcel and returns one error for each. What has no load is not sent, and its error stands.
 func (l Lane[T]) send(ctx context.Context, parcels []store.Parcel[T]) []error {
 	ctx, cancel := context.WithTimeout(ctx, sending)
 	defer cancel()
-	loads := make([]T, len(parcels))
+	errs := make([]error, len(parcels))
+	var loads []T
+	var places []int
 	for i, p := range parcels {
-		loads[i] = p.Load
+		if errs[i] = p.Broken; p.Broken == nil {
+			loads, places = append(loads, p.Load), append(places, i)
+		}
 	}
-	return l.Sender.Send(ctx, loads)
+	if len(loads) > 0 {
+		for i, err := range l.Sender.Send(ctx, loads) {
+			errs[places[i]] = err
+		}
+	}
+	return errs
 }
 
 // settle writes down what became of each parcel. An entry that cannot be settled stays leased and is sent again later.

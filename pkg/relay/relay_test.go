@@ -343,3 +343,25 @@ func TestTwoRelaysShare(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// What cannot even be loaded is not sent, and its error decides what becomes of it. Catches an empty message that is sent, and an
+// entry that blocks its run's later ones for ever.
+func TestWhatCannotBeLoadedIsNotSent(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.create(t, 2)
+	if _, err := w.sql.Exec(`DELETE FROM run_event WHERE run_id = (SELECT min(run_id) FROM outbox)`); err != nil {
+		t.Fatal(err)
+	}
+	var sent int
+	lane := w.events(sender[lifecycle.Announcement](func(_ context.Context, loads []lifecycle.Announcement) []error {
+		sent += len(loads)
+		return make([]error, len(loads))
+	}))
+	if arrived := lane.round(t.Context()); arrived != 1 || sent != 1 {
+		t.Errorf("%d sent, %d arrived, want 1", sent, arrived)
+	}
+	if left := w.outbox(t, "events"); len(left) != 1 || left[0].State != "set_aside" || left[0].LastError == nil {
+		t.Errorf("left: %+v", left)
+	}
+}

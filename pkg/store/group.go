@@ -77,7 +77,12 @@ func (g *group[C, R]) do(ctx context.Context, command C) (R, error) {
 	if g.withdraw(m) {
 		return none, failed(ctx, "wait for a turn", ctx.Err())
 	}
-	return none, unknown("wait for an answer", ctx.Err())
+	select {
+	case <-m.turn: // the answer came in the same moment
+		return m.answer.value, m.answer.err
+	default:
+		return none, unknown("wait for an answer", ctx.Err())
+	}
 }
 
 func (g *group[C, R]) join(ctx context.Context, m *member[C, R]) error {

@@ -23,58 +23,70 @@ type Key struct {
 // to the same run, and replayed says so. Key and run are stored in one transaction, so that either stands when the other does.
 //
 // Errors, beside those of Create: lifecycle.ErrKeyReused (the key came with another request), lifecycle.ErrKeyInFlight (the first
-// request with it is still under way). A creation that failed leaves its key free.
+// request with it is still under way), lifecycle.ErrNotFound also when the key's run has been deleted. A creation that failed leaves
+// its key free.
 func (s *Store) CreateOnce(ctx context.Context, c Creation, key Key) (run lifecycle.Run, replayed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	run, err = s.unlessInTheWay(ctx, c.Run, func() (made lifecycle.Run, err error) {
-		made, replayed, err = s.createOnce(ctx, c, key)
-		return made, err
+	run, err = s.unlessInTheWay(ctx, c.Run, func() (lifecycle.Run, error) {
+		for {
+			earlier, err := s.madeWith(ctx, c, key)
+			if replayed = earlier != nil; replayed {
+				return s.Run(ctx, *earlier, c.Run.Tenant)
+			}
+			if err != nil {
+				return lifecycle.Run{}, err
+			}
+			if made, err := s.createOnce(ctx, c, key); !errors.Is(err, errMadeMeanwhile) {
+				return made, err
+			}
+		}
 	})
 	return run, replayed, err
 }
 
-func (s *Store) createOnce(ctx context.Context, c Creation, key Key) (run lifecycle.Run, replayed bool, err error) {
-	if err := s.prepare(ctx, tryKey, selectKey, insertNew[c.Run.Kind], keepKey); err != nil {
-		return run, false, failed(ctx, "create once", err)
+// errMadeMeanwhile: another request with the key was quicker by a moment.
+var errMadeMeanwhile = errors.New("store: made meanwhile")
+
+// createOnce makes the run unless the key is taken. Only who holds the key's lock looks and makes, so that two never make.
+func (s *Store) createOnce(ctx context.Context, c Creation, key Key) (run lifecycle.Run, err error) {
+	if err := s.prepare(ctx, tryKey, keyTaken, insertNew[c.Run.Kind], keepKey); err != nil {
+		return run, failed(ctx, "create once", err)
 	}
 	tx, err := s.db.BeginTxx(ctx, nil)
 	if err != nil {
-		return run, false, failed(ctx, "create once", err)
+		return run, failed(ctx, "create once", err)
 	}
 	defer tx.Rollback() // after a commit this does nothing
 
-	earlier, err := s.earlier(ctx, tx, c, key)
-	if err != nil {
-		return run, false, err
-	}
-	if earlier != nil {
-		_ = tx.Rollback() // nothing was written, and reading takes a connection of its own: held, many replays would wait for each other
-		run, err = s.Run(ctx, *earlier, c.Run.Tenant)
-		return run, true, err
-	}
-	if run, err = s.insertWithKey(ctx, tx, c, key); err != nil {
-		return run, false, err
-	}
-	return run, false, uncertain(ctx, "create once", tx.Commit())
-}
-
-// earlier takes the key for this transaction, and finds the run that an earlier request with it has made; nil if there was none.
-func (s *Store) earlier(ctx context.Context, tx *sqlx.Tx, c Creation, key Key) (*lifecycle.Ref, error) {
-	var free bool
+	var free, made bool
 	owner := strconv.FormatInt(c.Run.OrganizationID, 10) + "\n" + c.By.Name + "\n" + key.Text
 	if err := s.oneIn(ctx, tx, &free, tryKey, owner); err != nil {
-		return nil, failed(ctx, "take a key", err)
+		return run, failed(ctx, "take a key", err)
 	}
 	if !free {
-		return nil, lifecycle.ErrKeyInFlight
+		return run, lifecycle.ErrKeyInFlight
 	}
+	if err := s.oneIn(ctx, tx, &made, keyTaken, c.Run.OrganizationID, c.By.Name, key.Text); err != nil {
+		return run, failed(ctx, "look a key up", err)
+	}
+	if made {
+		return run, errMadeMeanwhile
+	}
+	if run, err = s.insertWithKey(ctx, tx, c, key); err != nil {
+		return run, err
+	}
+	return run, uncertain(ctx, "create once", tx.Commit())
+}
+
+// madeWith finds the run that an earlier request with the key has made; nil if there was none.
+func (s *Store) madeWith(ctx context.Context, c Creation, key Key) (*lifecycle.Ref, error) {
 	var used struct {
 		Kind        lifecycle.Kind `db:"kind"`
 		RunID       string         `db:"run_id"`
 		Fingerprint []byte         `db:"fingerprint"`
 	}
-	err := s.oneIn(ctx, tx, &used, selectKey, c.Run.OrganizationID, c.By.Name, key.Text)
+	err := s.one(ctx, &used, selectKey, c.Run.OrganizationID, c.By.Name, key.Text)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -112,6 +124,7 @@ const (
 	tryKey    = `SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))`
 	selectKey = `SELECT kind, run_id, fingerprint FROM idempotency_key
 WHERE organization_id = $1 AND caller = $2 AND key = $3 AND created_at > now() - ` + keyKept
+	keyTaken = `SELECT EXISTS (` + selectKey + `)`
 	// A key that is past its time is free again, whether it has been cleared away or not.
 	keepKey = `INSERT INTO idempotency_key (organization_id, caller, key, fingerprint, kind, run_id) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (organization_id, caller, key) DO UPDATE SET fingerprint = excluded.fingerprint, kind = excluded.kind,
@@ -123,7 +136,7 @@ RETURNING true`
 func (s *Store) ForgetKeys(ctx context.Context, limit int) (int, error) {
 	var forgotten int
 	err := s.one(ctx, &forgotten, `WITH old AS (DELETE FROM idempotency_key WHERE ctid = ANY (ARRAY(
-	SELECT ctid FROM idempotency_key WHERE created_at <= now() - `+keyKept+` LIMIT $1)) RETURNING 1)
+	SELECT ctid FROM idempotency_key WHERE created_at <= now() - `+keyKept+` LIMIT $1)) AND created_at <= now() - `+keyKept+` RETURNING 1)
 SELECT count(*) FROM old`, limit)
 	return forgotten, failed(ctx, "forget keys", err)
 }

@@ -193,3 +193,21 @@ func TestCreateOnceCut(t *testing.T) {
 	}
 	w.mustBeClean(t, s)
 }
+
+// Many who ask again at once need no more than the connections that there are. Catches a replay that holds one and waits for another.
+func TestReplaysDoNotDrownThePool(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	run := w.once(t, w.creation(lifecycle.Code2WF), theKey, false)
+	s := openStore(t, w.url, store.Options{Pool: 2})
+	var asking sync.WaitGroup
+	for range 32 {
+		asking.Go(func() {
+			got, replayed, err := s.CreateOnce(t.Context(), w.creation(lifecycle.Code2WF), theKey)
+			if err != nil || !replayed || got.ID != run.ID {
+				t.Errorf("%s, replayed %t, %v", got.ID, replayed, err)
+			}
+		})
+	}
+	asking.Wait()
+}

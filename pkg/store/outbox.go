@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"framerun.dev/pkg/lifecycle"
@@ -11,47 +13,64 @@ import (
 // Parcel is an outbox entry under a lease: until the lease runs out nobody else is given it. Tries counts the leases and is the
 // fence between two relays: one that slept through its lease no longer puts back or sets aside what is another's by now.
 type Parcel[T any] struct {
-	ID    int64
-	Tries int
-	Load  T
+	ID     int64
+	Tries  int
+	Load   T
+	Broken error // why there is no load; lifecycle.ErrUndeliverable if there never will be
 }
 
-// ClaimJobs leases up to limit jobs that are due, oldest first and per run in order. Jobs that nobody wants any more (the run
-// ended or moved to another attempt before they left) are marked skipped and not returned.
+// ClaimJobs leases up to limit jobs that are due, oldest first and per run in order, for any worker. Jobs that nobody wants any more
+// (the run ended or moved to another attempt before they left) are marked skipped and not returned.
 func (s *Store) ClaimJobs(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
+	return s.claimJobs(ctx, nil, limit, lease)
+}
+
+// ClaimJobsOf is ClaimJobs for the jobs of some kinds of work alone: the edges of wf2des runs, and "code2wf". So a queue that is
+// down keeps back no job of another one.
+func (s *Store) ClaimJobsOf(work ...string) func(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
+	return func(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
+		return s.claimJobs(ctx, work, limit, lease)
+	}
+}
+
+func (s *Store) claimJobs(ctx context.Context, work []string, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
 	for {
-		claimed, err := s.claim(ctx, "jobs", limit, lease)
+		claimed, err := s.claim(ctx, claimDueJobs, limit, lease, pq.Array(work))
 		if err != nil || len(claimed) == 0 {
 			return nil, err
 		}
-		byID, err := s.runsOf(ctx, claimed)
+		runs, unreadable, err := s.runsOf(ctx, claimed)
 		if err != nil {
 			return nil, err
 		}
-		parcels, unwanted := wanted(claimed, byID)
+		parcels, unwanted := wanted(claimed, runs, unreadable)
 		if err := s.skip(ctx, unwanted); err != nil || len(parcels) > 0 || len(claimed) < limit {
 			return parcels, err
 		}
 	}
 }
 
-// wanted tells jobs that somebody still waits for from those that nobody wants any more.
-func wanted(entries []claimed, runs map[string]lifecycle.Run) (parcels []Parcel[lifecycle.Job], unwanted []int64) {
+// wanted tells jobs that somebody still waits for from those that nobody wants any more. A run that this program cannot read may be
+// readable for a newer one: its job is tried again.
+func wanted(entries []claimed, runs map[string]lifecycle.Run, unreadable map[string]error) (parcels []Parcel[lifecycle.Job], unwanted []int64) {
 	for _, c := range entries {
 		run, ok := runs[c.RunID]
-		if !ok || run.Ended() || run.Attempt != c.Attempt {
+		switch err := unreadable[c.RunID]; {
+		case err != nil:
+			parcels = append(parcels, Parcel[lifecycle.Job]{ID: c.ID, Tries: c.Tries, Broken: err})
+		case !ok || run.Ended() || run.Attempt != c.Attempt:
 			unwanted = append(unwanted, c.ID)
-			continue
+		default:
+			job := lifecycle.Job{Run: run, Stage: lifecycle.Stage(text(c.Stage)), Attempt: c.Attempt, Traceparent: text(c.Traceparent)}
+			parcels = append(parcels, Parcel[lifecycle.Job]{ID: c.ID, Tries: c.Tries, Load: job})
 		}
-		job := lifecycle.Job{Run: run, Stage: lifecycle.Stage(text(c.Stage)), Attempt: c.Attempt, Traceparent: text(c.Traceparent)}
-		parcels = append(parcels, Parcel[lifecycle.Job]{c.ID, c.Tries, job})
 	}
 	return parcels, unwanted
 }
 
 // ClaimEvents leases up to limit public events that are due, oldest first and per run in order.
 func (s *Store) ClaimEvents(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Announcement], error) {
-	claimed, err := s.claim(ctx, "events", limit, lease)
+	claimed, err := s.claim(ctx, claimDueEvents, limit, lease)
 	if err != nil || len(claimed) == 0 {
 		return nil, err
 	}
@@ -59,34 +78,48 @@ func (s *Store) ClaimEvents(ctx context.Context, limit int, lease time.Duration)
 	for i, c := range claimed {
 		ids[i] = c.ID
 	}
-	var lines []struct {
-		line
-		ID             int64 `db:"id"`
-		Tries          int   `db:"tries"`
-		OrganizationID int64 `db:"organization_id"`
-		ProjectID      int64 `db:"project_id"`
-	}
+	var lines []announced
 	if err := s.many(ctx, &lines, selectAnnouncements, pq.Array(ids)); err != nil {
 		return nil, failed(ctx, "read claimed events", err)
 	}
-	parcels := make([]Parcel[lifecycle.Announcement], len(lines))
-	for i, l := range lines {
-		event, err := l.event()
-		if err != nil {
-			return nil, err
-		}
-		tenant := lifecycle.Tenant{OrganizationID: l.OrganizationID, ProjectID: l.ProjectID}
-		parcels[i] = Parcel[lifecycle.Announcement]{l.ID, l.Tries, lifecycle.Announcement{Event: event, Tenant: tenant}}
+	loads := map[int64]announced{}
+	for _, l := range lines {
+		loads[l.ID] = l
+	}
+	parcels := make([]Parcel[lifecycle.Announcement], len(claimed))
+	for i, c := range claimed {
+		parcels[i] = Parcel[lifecycle.Announcement]{ID: c.ID, Tries: c.Tries}
+		parcels[i].Load, parcels[i].Broken = loads[c.ID].announcement()
 	}
 	return parcels, nil
 }
 
-const selectAnnouncements = `SELECT ` + lineColumns + `, outbox.id, outbox.tries,
+// announced is a timeline line that is to be told, with its run's tenant.
+type announced struct {
+	line
+	ID             int64 `db:"id"`
+	OrganizationID int64 `db:"organization_id"`
+	ProjectID      int64 `db:"project_id"`
+}
+
+// announcement fails for the zero announced: the line or its run is gone.
+func (a announced) announcement() (lifecycle.Announcement, error) {
+	if a.ID == 0 {
+		return lifecycle.Announcement{}, fmt.Errorf("store: the timeline line or its run is gone: %w", lifecycle.ErrUndeliverable)
+	}
+	event, err := a.event()
+	if err != nil {
+		return lifecycle.Announcement{}, errors.Join(lifecycle.ErrUndeliverable, err)
+	}
+	return lifecycle.Announcement{Event: event, Tenant: lifecycle.Tenant{OrganizationID: a.OrganizationID, ProjectID: a.ProjectID}}, nil
+}
+
+const selectAnnouncements = `SELECT ` + lineColumns + `, outbox.id,
 	coalesce(w.organization_id, c.organization_id) AS organization_id, coalesce(w.project_id, c.project_id) AS project_id
 FROM outbox JOIN run_event USING (kind, run_id, seq)
 LEFT JOIN wf2des w ON kind = 'wf2des' AND w.id = run_id
 LEFT JOIN code2wf c ON kind = 'code2wf' AND c.id = run_id
-WHERE outbox.id = ANY($1) AND coalesce(w.organization_id, c.organization_id) IS NOT NULL ORDER BY outbox.id`
+WHERE outbox.id = ANY($1) AND coalesce(w.organization_id, c.organization_id) IS NOT NULL`
 
 type claimed struct {
 	ID          int64          `db:"id"`
@@ -98,50 +131,57 @@ type claimed struct {
 	Traceparent *string        `db:"traceparent"`
 }
 
-func (s *Store) claim(ctx context.Context, destination string, limit int, lease time.Duration) ([]claimed, error) {
+func (s *Store) claim(ctx context.Context, query string, limit int, lease time.Duration, args ...any) ([]claimed, error) {
 	var entries []claimed
-	err := s.many(ctx, &entries, claimDue, destination, limit, lease.Milliseconds())
+	err := s.many(ctx, &entries, query, append([]any{limit, lease.Milliseconds()}, args...)...)
 	return entries, failed(ctx, "claim the outbox", err)
 }
 
-// An entry waits while an older one of the same run and destination is pending, so that a run's messages leave in order.
-// now() rather than clock_timestamp(): it is constant within the statement, so the index can be used.
-const claimDue = `
+var (
+	claimDueEvents = claimOf("events", ``)
+	claimDueJobs   = claimOf("jobs", ` AND ($3::text[] IS NULL OR coalesce((SELECT CASE edge WHEN '`+edgeCodes[lifecycle.EdgeWF2Des]+`'
+		THEN '`+string(lifecycle.EdgeWF2Des)+`' ELSE '`+string(lifecycle.EdgeDes2WF)+`' END
+		FROM wf2des WHERE wf2des.id = outbox.run_id AND outbox.kind = 'wf2des'), '`+string(lifecycle.Code2WF)+`') = ANY($3))`)
+)
+
+// claimOf claims what is due for a destination. An entry waits while an older one of the same run and destination is pending, so that a
+// run's messages leave in order. now() rather than clock_timestamp(): it is constant within the statement.
+func claimOf(destination, also string) string {
+	return fmt.Sprintf(`
 WITH due AS (
 	SELECT id FROM outbox
-	WHERE destination = $1 AND state = 'pending' AND due_at <= now() AND NOT EXISTS (
+	WHERE destination = '%[1]s' AND state = 'pending' AND due_at <= now() AND NOT EXISTS (
 		SELECT FROM outbox older
-		WHERE older.destination = $1 AND older.state = 'pending' AND older.run_id = outbox.run_id AND older.id < outbox.id)
-	ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
+		WHERE older.destination = '%[1]s' AND older.state = 'pending' AND older.run_id = outbox.run_id AND older.id < outbox.id)%[2]s
+	ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
 ), leased AS (
-	UPDATE outbox SET due_at = now() + $3 * interval '1 millisecond', tries = tries + 1
+	UPDATE outbox SET due_at = now() + $2 * interval '1 millisecond', tries = tries + 1
 	FROM due WHERE outbox.id = due.id
 	RETURNING outbox.id, tries, kind, run_id, attempt, stage, traceparent
 )
-SELECT id, tries, kind, run_id, attempt, stage, traceparent FROM leased ORDER BY id`
+SELECT id, tries, kind, run_id, attempt, stage, traceparent FROM leased ORDER BY id`, destination, also)
+}
 
-// runsOf reads the runs that the entries speak of, deleted or not.
-func (s *Store) runsOf(ctx context.Context, entries []claimed) (map[string]lifecycle.Run, error) {
+// runsOf reads the runs that the entries speak of, deleted or not, and tells which of them it cannot read.
+func (s *Store) runsOf(ctx context.Context, entries []claimed) (byID map[string]lifecycle.Run, unreadable map[string]error, err error) {
 	ids := map[lifecycle.Kind][]string{}
 	for _, e := range entries {
 		ids[e.Kind] = append(ids[e.Kind], e.RunID)
 	}
-	byID := map[string]lifecycle.Run{}
+	byID, unreadable = map[string]lifecycle.Run{}, map[string]error{}
 	for kind, wanted := range ids {
 		var rows []row
 		err := s.many(ctx, &rows, `SELECT `+columns[kind]+` FROM `+string(kind)+` WHERE id = ANY($1)`, pq.Array(wanted))
 		if err != nil {
-			return nil, failed(ctx, "read the runs of jobs", err)
+			return nil, nil, failed(ctx, "read the runs of jobs", err)
 		}
-		found, err := runs(kind, rows)
-		if err != nil {
-			return nil, err
-		}
-		for _, run := range found {
-			byID[run.ID] = run
+		for _, r := range rows {
+			if byID[r.ID], err = r.run(kind); err != nil {
+				unreadable[r.ID] = err
+			}
 		}
 	}
-	return byID, nil
+	return byID, unreadable, nil
 }
 
 // Sent forgets entries that have arrived. It needs no fence: what has arrived need not be sent again, whoever holds it now.
@@ -201,12 +241,14 @@ type Backlog struct {
 	OldestAge   float64 `db:"oldest_age"` // seconds since the oldest pending entry was written; 0 when there is none
 }
 
-// Backlogs counts the outbox, for metrics.
+// Backlogs counts the outbox for each destination, for metrics. What was skipped is not looked at: it only grows.
 func (s *Store) Backlogs(ctx context.Context) ([]Backlog, error) {
 	var b []Backlog
-	err := s.many(ctx, &b, `SELECT destination, count(*) FILTER (WHERE state = 'pending') AS pending,
-	count(*) FILTER (WHERE state = 'set_aside') AS set_aside,
-	coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE state = 'pending')), 0)::float8 AS oldest_age
-FROM outbox WHERE state <> 'skipped' GROUP BY destination ORDER BY destination`)
+	err := s.many(ctx, &b, `SELECT destination, coalesce(pending, 0) AS pending, coalesce(set_aside, 0) AS set_aside, coalesce(oldest_age, 0) AS oldest_age
+FROM (VALUES ('events'), ('jobs')) AS known (destination)
+LEFT JOIN (SELECT destination, count(*) AS pending, extract(epoch FROM now() - min(created_at))::float8 AS oldest_age
+	FROM outbox WHERE state = 'pending' GROUP BY destination) p USING (destination)
+LEFT JOIN (SELECT destination, count(*) AS set_aside FROM outbox WHERE state = 'set_aside' GROUP BY destination) a USING (destination)
+ORDER BY destination`)
 	return b, failed(ctx, "count the outbox", err)
 }

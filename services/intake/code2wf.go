@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/http"
 	"uuid"
 
 	"framerun.dev/pkg/figma"
@@ -9,30 +8,13 @@ import (
 	"framerun.dev/pkg/web"
 )
 
-// code2wfBody is what a caller may say about a new code2wf run.
+// code2wfBody is what a caller may say about a new code2wf run. Every valid request is a new run and a new job (seed: no request
+// deduplication); whether the page import may be used is asked in the insert's own statement.
 type code2wfBody struct {
 	PageImportID    *string `json:"pageImportId"`
 	FigmaFileKey    *string `json:"figmaFileKey"`
 	ScreenID        *string `json:"screenId"`
 	PlacementTarget *string `json:"placementTarget"`
-}
-
-// createCode2WF answers 201. Every valid request is a new run and a new job (seed: no request deduplication); whether the page
-// import may be used is asked in the insert's own statement.
-func (s *server) createCode2WF(r *http.Request) (*web.Reply, error) {
-	caller, err := s.admit(r)
-	if err != nil {
-		return nil, err
-	}
-	body, err := web.Body[code2wfBody](r, web.ClientBody)
-	if err != nil {
-		return nil, err
-	}
-	draft, err := body.draft(caller)
-	if err != nil {
-		return nil, err
-	}
-	return s.create(r, caller, draft, body)
 }
 
 func (b code2wfBody) draft(caller web.Caller) (lifecycle.Run, error) {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,25 +17,40 @@ import (
 	"framerun.dev/pkg/store"
 )
 
-// carry sets up the two lanes of the outbox: jobs to SQS and events to the public feed. Each is woken by hints, and looks for
-// itself every second.
+// carry sets up the lanes of the outbox: one to each queue, so that none waits for another, and one to the public feed. Each is woken
+// by hints, and looks for itself every second.
 func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error, error) {
 	feed, err := parts.Bus.Feed()
 	if err != nil {
 		return nil, err
 	}
 	m := newOutboxMetrics(parts)
-	toWorkers := relay.Lane[lifecycle.Job]{Name: "jobs", Claim: parts.Store.ClaimJobs, Sender: queues,
-		Store: parts.Store, Log: parts.Log, Count: m.count("jobs"), SetAside: parts.Bus.TellStranded}
-	toPlatform := relay.Lane[lifecycle.Announcement]{Name: "events", Claim: parts.Store.ClaimEvents, Sender: feed,
-		Store: parts.Store, Log: parts.Log, Count: m.count("events")}
-	if toWorkers.Wake, err = parts.Bus.HearWake(events.OutboxWake); err != nil {
+	background := []func(context.Context) error{m.watch}
+	for _, work := range byQueue(queues.URLs) {
+		wake, err := parts.Bus.HearWake(events.OutboxWake)
+		if err != nil {
+			return nil, err
+		}
+		lane := relay.Lane[lifecycle.Job]{Name: "jobs of " + strings.Join(work, ", "), Claim: parts.Store.ClaimJobsOf(work...), Sender: queues,
+			Store: parts.Store, Wake: wake, Log: parts.Log, Count: m.count("jobs"), SetAside: parts.Bus.TellStranded}
+		background = append(background, lane.Run)
+	}
+	wake, err := parts.Bus.HearWake(events.OutboxWake)
+	if err != nil {
 		return nil, err
 	}
-	if toPlatform.Wake, err = parts.Bus.HearWake(events.OutboxWake); err != nil {
-		return nil, err
+	lane := relay.Lane[lifecycle.Announcement]{Name: "events", Claim: parts.Store.ClaimEvents, Sender: feed,
+		Store: parts.Store, Wake: wake, Log: parts.Log, Count: m.count("events")}
+	return append(background, lane.Run), nil
+}
+
+// byQueue gathers the kinds of work that go to the same queue.
+func byQueue(urls map[string]string) [][]string {
+	work := map[string][]string{}
+	for _, route := range slices.Sorted(maps.Keys(urls)) {
+		work[urls[route]] = append(work[urls[route]], route)
 	}
-	return []func(context.Context) error{toWorkers.Run, toPlatform.Run, m.watch}, nil
+	return slices.Collect(maps.Values(work))
 }
 
 // outboxMetrics tells how the outbox does: what was carried, what waits, and for how long.
@@ -64,10 +82,11 @@ func (m *outboxMetrics) count(destination string) func(string, int) {
 // watch looks at the outbox now and then until ctx ends. While PostgreSQL is down the gauges stay as they were.
 func (m *outboxMetrics) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
-		backlogs, err := m.store.Backlogs(ctx)
-		if err == nil {
-			m.show(store.Backlog{Destination: "jobs"}, store.Backlog{Destination: "events"}) // an empty outbox is a figure too
-			m.show(backlogs...)
+		backlogs, _ := m.store.Backlogs(ctx) // readyz tells of a PostgreSQL that is down
+		for _, b := range backlogs {
+			m.waiting.WithLabelValues(b.Destination, "pending").Set(float64(b.Pending))
+			m.waiting.WithLabelValues(b.Destination, "set_aside").Set(float64(b.SetAside))
+			m.oldest.WithLabelValues(b.Destination).Set(b.OldestAge)
 		}
 		select {
 		case <-ctx.Done():
@@ -75,12 +94,4 @@ func (m *outboxMetrics) watch(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (m *outboxMetrics) show(backlogs ...store.Backlog) {
-	for _, b := range backlogs {
-		m.waiting.WithLabelValues(b.Destination, "pending").Set(float64(b.Pending))
-		m.waiting.WithLabelValues(b.Destination, "set_aside").Set(float64(b.SetAside))
-		m.oldest.WithLabelValues(b.Destination).Set(b.OldestAge)
-	}
 }

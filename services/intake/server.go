@@ -2,8 +2,9 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/json/v2"
+	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"framerun.dev/pkg/auth"
@@ -22,8 +23,8 @@ type server struct {
 
 func (s *server) routes() *web.Router {
 	r := web.NewRouter()
-	r.Handle("POST", "/v1/projects/{projectId}/wf2des", s.createWF2Des)
-	r.Handle("POST", "/v1/projects/{projectId}/code2wf", s.createCode2WF)
+	r.Handle("POST", "/v1/projects/{projectId}/wf2des", create[wf2desBody](s))
+	r.Handle("POST", "/v1/projects/{projectId}/code2wf", create[code2wfBody](s))
 	return r
 }
 
@@ -36,14 +37,39 @@ func (s *server) admit(r *http.Request) (web.Caller, error) {
 	return caller, s.limits.Take(caller.Subject, time.Now())
 }
 
-// create stores the draft that asked led to and answers 201 with the whole run, so that the plugin has something to poll before
-// anything else happens (seed: the row comes first, SQS after). A caller who sends an Idempotency-Key may ask again.
-func (s *server) create(r *http.Request, caller web.Caller, draft lifecycle.Run, asked any) (*web.Reply, error) {
-	key, err := web.IdempotencyKey(r)
-	if err != nil {
-		return nil, err
+// create answers 201 with the whole run, so that the plugin has something to poll before anything else happens (seed: the row comes
+// first, SQS after). A caller who sends an Idempotency-Key may ask again.
+func create[B interface {
+	draft(caller web.Caller) (lifecycle.Run, error)
+}](s *server) web.Handler {
+	return func(r *http.Request) (*web.Reply, error) {
+		caller, err := s.admit(r)
+		if err != nil {
+			return nil, err
+		}
+		key, err := web.IdempotencyKey(r)
+		if err != nil {
+			return nil, err
+		}
+		body, err := web.Body[B](r, web.ClientBody)
+		if err != nil {
+			return nil, err
+		}
+		draft, err := body.draft(caller)
+		if err != nil {
+			return nil, err
+		}
+		return s.create(r, store.Creation{Run: draft, By: caller.Actor(), Traceparent: web.Traceparent(r.Context())}, key)
 	}
-	run, replayed, err := s.insert(r, caller, draft, asked, key)
+}
+
+func (s *server) create(r *http.Request, c store.Creation, key string) (reply *web.Reply, err error) {
+	run, replayed := lifecycle.Run{}, false
+	if key == "" {
+		run, err = s.store.Create(r.Context(), c)
+	} else {
+		run, replayed, err = s.store.CreateOnce(r.Context(), c, store.Key{Text: key, Fingerprint: fingerprint(c.Run)})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -58,24 +84,17 @@ func (s *server) create(r *http.Request, caller web.Caller, draft lifecycle.Run,
 	return &web.Reply{Status: http.StatusCreated, Header: header, Body: resource.Of(run, nil)}, nil
 }
 
-func (s *server) insert(r *http.Request, caller web.Caller, draft lifecycle.Run, asked any, key string) (lifecycle.Run, bool, error) {
-	c := store.Creation{Run: draft, By: caller.Actor(), Traceparent: web.Traceparent(r.Context())}
-	if key == "" {
-		run, err := s.store.Create(r.Context(), c)
-		return run, false, err
-	}
-	fingerprint, err := fingerprint(draft, asked)
-	if err != nil {
-		return lifecycle.Run{}, false, err
-	}
-	return s.store.CreateOnce(r.Context(), c, store.Key{Text: key, Fingerprint: fingerprint})
-}
-
 // fingerprint tells two requests apart by what they ask for, not by how it is written down.
-func fingerprint(draft lifecycle.Run, asked any) ([]byte, error) {
-	whole, err := json.Marshal([]any{draft.Kind, draft.ProjectID, asked})
-	sum := sha256.Sum256(whole)
-	return sum[:], err
+func fingerprint(draft lifecycle.Run) []byte {
+	text := func(s *string) string {
+		if s == nil {
+			return "-"
+		}
+		return strconv.Quote(*s)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %q %q %s %s %t %q %s", draft.Kind, draft.ProjectID, draft.FigmaFileKey, draft.WFNodeID,
+		draft.ScreenID, draft.Edge, text(draft.Prompt), draft.AutoConfirm, draft.PageImportID, text(draft.PlacementTarget)))
+	return sum[:]
 }
 
 // Lengths of texts, in code points as PostgreSQL counts them.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/http"
 	"uuid"
 
 	"framerun.dev/pkg/figma"
@@ -18,23 +17,6 @@ type wf2desBody struct {
 	Prompt          *string `json:"prompt"`
 	PlacementTarget *string `json:"placementTarget"`
 	AutoConfirm     *string `json:"autoConfirm"`
-}
-
-// createWF2Des answers 201, or 409 with the run that is open for this node.
-func (s *server) createWF2Des(r *http.Request) (*web.Reply, error) {
-	caller, err := s.admit(r)
-	if err != nil {
-		return nil, err
-	}
-	body, err := web.Body[wf2desBody](r, web.ClientBody)
-	if err != nil {
-		return nil, err
-	}
-	draft, err := body.draft(caller)
-	if err != nil {
-		return nil, err
-	}
-	return s.create(r, caller, draft, body)
 }
 
 func (b wf2desBody) draft(caller web.Caller) (lifecycle.Run, error) {

@@ -44,16 +44,18 @@ func (s *server) list(kind lifecycle.Kind) web.Handler {
 		if err != nil {
 			return nil, err
 		}
-		known, err := s.store.HasProject(r.Context(), caller.Tenant)
-		if err == nil && !known {
-			err = lifecycle.ErrNotFound
-		}
-		if err != nil {
-			return nil, err
-		}
 		runs, err := s.store.List(r.Context(), kind, caller.Tenant, filter, after, limit+1) // one more tells whether there is another page
 		if err != nil {
 			return nil, err
+		}
+		if len(runs) == 0 { // an empty list is true only of a project that is there
+			known, err := s.store.HasProject(r.Context(), caller.Tenant)
+			if err == nil && !known {
+				err = lifecycle.ErrNotFound
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 		return s.page(r, query, runs, limit), nil
 	}

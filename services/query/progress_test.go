@@ -47,8 +47,8 @@ func TestProgressIsShownUntilTheRunMovesOn(t *testing.T) {
 
 	q.watch.progressed(run.Ref, report(run, at.Add(-time.Second), 20, "Late")) // an older one that comes late
 	shows(first)
-	q.watch.progressed(run.Ref, events.Progress{Version: run.UpdatedAt, At: at.Add(time.Second)})
-	shows(map[string]any{"percent": nil, "message": nil, "at": web.Timestamp(at.Add(time.Second))})
+	q.watch.progressed(run.Ref, events.Progress{Version: run.UpdatedAt, At: at.Add(time.Second), Message: "Nearly there"})
+	shows(map[string]any{"percent": nil, "message": "Nearly there", "at": web.Timestamp(at.Add(time.Second))})
 
 	was := run
 	run = q.Step(t, run, lifecycle.Parsed).Run
@@ -76,6 +76,7 @@ func TestForgedProgressIsNotShown(t *testing.T) {
 		"too much":          report(run, time.Now(), 1e308, "x"),
 		"less than nothing": report(run, time.Now(), -5, "x"),
 		"no number":         report(run, time.Now(), math.NaN(), "x"),
+		"nothing":           {Version: run.UpdatedAt, At: time.Now()},
 		"a later version":   report(later, time.Now(), 1, "x"),
 	} {
 		q.watch.progressed(run.Ref, forged)

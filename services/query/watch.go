@@ -80,7 +80,7 @@ func (w *watch) progressed(run lifecycle.Ref, p events.Progress) {
 			return
 		}
 	}
-	if p.Percent != nil && !(*p.Percent >= 0 && *p.Percent <= 100) {
+	if p.Percent != nil && !(*p.Percent >= 0 && *p.Percent <= 100) || p.Percent == nil && p.Message == "" {
 		return
 	}
 	if now := time.Now(); p.At.After(now) {
@@ -88,10 +88,11 @@ func (w *watch) progressed(run lifecycle.Ref, p events.Progress) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if old, ok := w.latest[run]; ok && old.At.After(p.At) {
+	old, known := w.latest[run]
+	if known && old.At.After(p.At) {
 		return
 	}
-	if len(w.latest) >= remembered {
+	if !known && len(w.latest) >= remembered {
 		clear(w.latest)
 	}
 	w.latest[run] = p

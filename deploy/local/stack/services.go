@@ -35,12 +35,12 @@ func (s *Stack) startServices(ctx context.Context) error {
 		a.Services[name] = s.ports.service(i)
 	}
 	a.Webhook = Webhook{URL: a.Services["status"].URL + "/v1/ai-status", Secret: webhookSecret()}
+	s.onStop("the services", s.stopServices) // also those that were started before one failed to
 	for i, name := range Names {
 		if err := s.startService(name, i); err != nil {
 			return err
 		}
 	}
-	s.onStop("the services", s.stopServices)
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	for _, name := range Names {

@@ -67,7 +67,7 @@ func requirePlatform(ctx context.Context, db *sql.DB) error {
 	}
 	if !there {
 		return errors.New("the platform's tables are not there: " +
-			"this is not the platform's database, or for local use -platform is missing")
+			"this is not the platform's database, or for local use make the stand-ins first: make migrate PLATFORM=yes")
 	}
 	return nil
 }
@@ -78,9 +78,9 @@ func connect(ctx context.Context, address string) (*sql.DB, error) {
 		return nil, errors.New("DATABASE_URL is not set: it names the database to migrate, " +
 			"as postgres://user:password@host:port/database?sslmode=require")
 	}
-	if _, err := url.Parse(address); err != nil {
+	if u, err := url.Parse(address); err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		// The cause would print the address, and with it the password.
-		return nil, errors.New("DATABASE_URL is not a URL: a special character in the password has to be percent-encoded")
+		return nil, errors.New("DATABASE_URL must be a URL that begins with postgres://; a special character in the password has to be percent-encoded")
 	}
 	db, err := sql.Open("postgres", address)
 	if err != nil {

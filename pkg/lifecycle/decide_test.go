@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What SPEC §3 says of every command in every state, for a run that is neither deleted nor placed nor rated and a command that
+// What is promised of every command in every state, for a run that is neither deleted nor placed nor rated and a command that
 // speaks of its attempt. It is written from the prose, not from Transitions.
 //
 //	a state, perhaps "+" a job   applied: the run is so afterwards, and a worker is asked
@@ -274,7 +274,7 @@ func refusal(run lifecycle.Run, err error) string {
 	return "an error that tells nothing: " + err.Error()
 }
 
-// moved is the row after an applied step, by the "also" column of SPEC §3.
+// moved is the row after an applied step, written down once more.
 func moved(run lifecycle.Run, cmd lifecycle.Command, to lifecycle.State) lifecycle.Run {
 	run.State, run.UpdatedAt, run.UpdatedBy = to, now, "the one who acts"
 	switch cmd.Verb {

@@ -16,8 +16,8 @@
 //	──create──▶ processing ──complete──▶ completed
 //	            processing ──fail──▶ failed
 //
-// A completed run can be placed, rated (wf2des) and, like every ended run, deleted; an operator can have a worker's job sent out
-// again (requeue). None of these changes the state.
+// A completed run can be placed, rated (wf2des) and, like every ended run, deleted; an operator may have a worker's job sent out
+// again (requeue; decided here, though nothing asks for it yet). None of these changes the state.
 //
 // The lines are data, in Transitions. Decide reads them and turns a Command into a Decision: the row as it shall be, a line
 // for the timeline and perhaps a job. Two rules of the seeds stand beside the table:

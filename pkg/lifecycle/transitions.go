@@ -20,7 +20,7 @@ type Transition struct {
 	Job  Stage
 }
 
-// Transitions is the whole lifecycle (SPEC §3, from the seeds' type codes and notes). Decide reads it, the README's drawing
+// Transitions is the whole lifecycle, from the seeds' type codes and notes. Decide reads it, the README's drawing
 // and the package's are held against it by tests. Whatever is not in it does not happen.
 var Transitions = []Transition{
 	{WF2Des, Create, User, None, Always, Parsing, StageParse},

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever is asked of a run in whatever order, what SPEC §3 promises of its whole life holds after each step. Catches what a table of
+// Whatever is asked of a run in whatever order, what is promised of its whole life holds after each step. Catches what a table of
 // single steps cannot: a way through several steps that ends where no run may be.
 func TestRandomLives(t *testing.T) {
 	t.Parallel()

@@ -447,3 +447,47 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A server that takes connections and says nothing, as one that hangs does. Catches a call that waits for it for ever.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	door := listen(t)
+	go func() {
+		for {
+			conn, err := door.Accept()
+			if err != nil {
+				return // the test is over
+			}
+			t.Cleanup(func() { conn.Close() })
+		}
+	}()
+	s := openStore(t, "postgres://x@"+door.Addr().String()+"/x?sslmode=disable", store.Options{StatementTimeout: 500 * time.Millisecond})
+	began := time.Now()
+	if err := s.Ping(t.Context()); !errors.Is(err, lifecycle.ErrUnavailable) {
+		t.Errorf("%v, want ErrUnavailable", err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// A server that falls silent in the middle of its work. Catches a call that lasts as long as the silence.
+func TestServerFallsSilent(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	l := lineTo(t, w.url)
+	s := openStore(t, l.url, store.Options{Pool: 2, StatementTimeout: 500 * time.Millisecond})
+	run := w.create(t, w.creation(lifecycle.Code2WF))
+	if _, err := s.Run(t.Context(), run.Ref, tenant); err != nil {
+		t.Fatal(err)
+	}
+	l.hush(true)
+	defer l.hush(false)
+	began := time.Now()
+	if _, err := s.Run(t.Context(), run.Ref, tenant); !errors.Is(err, lifecycle.ErrUnavailable) {
+		t.Errorf("%v, want ErrUnavailable", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the call took %s", took)
+	}
+}

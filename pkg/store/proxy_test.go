@@ -30,6 +30,7 @@ type line struct {
 	url string // the database, over this line
 
 	mu    sync.Mutex
+	quiet bool
 	rule  cut
 	count int // how often it was cut by the present rule
 }
@@ -77,6 +78,19 @@ func (l *line) follow(rule cut) {
 	l.rule, l.count = rule, 0
 }
 
+// hush makes the line swallow everything that is said to the server, or carry again.
+func (l *line) hush(quiet bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.quiet = quiet
+}
+
+func (l *line) hushed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.quiet
+}
+
 // cuts reports whether message breaks the line, and by which rule.
 func (l *line) cuts(message []byte) (cut, bool) {
 	l.mu.Lock()
@@ -122,6 +136,9 @@ func (l *line) carry(client, server net.Conn) {
 		n, err := client.Read(buffer)
 		if err != nil {
 			return
+		}
+		if l.hushed() {
+			continue
 		}
 		rule, now := l.cuts(buffer[:n])
 		if now && !rule.arrives {

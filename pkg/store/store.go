@@ -16,7 +16,7 @@ import (
 
 	"framerun.dev/pkg/lifecycle"
 	"github.com/jmoiron/sqlx"
-	_ "github.com/lib/pq" // the driver named "postgres"
+	"github.com/lib/pq"
 )
 
 // Store reads and writes runs in one PostgreSQL database. It is safe for concurrent use.
@@ -62,10 +62,12 @@ func Open(dsn string, o Options) (*Store, error) {
 		}
 	}
 	u.RawQuery = q.Encode()
-	db, err := sqlx.Open("postgres", u.String())
+	connector, err := pq.NewConnector(u.String())
 	if err != nil {
 		return nil, fmt.Errorf("store: the database address is not usable")
 	}
+	connector.Dialer(dialer{silence: o.StatementTimeout + 300*time.Millisecond}) // the server answers, or is late, before that
+	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
 	db.SetMaxOpenConns(o.Pool)
 	db.SetMaxIdleConns(o.Pool)
 	db.SetConnMaxLifetime(30 * time.Minute)

@@ -7,7 +7,7 @@ import (
 	"framerun.dev/pkg/lifecycle"
 )
 
-// ClientBody and WorkerBody bound the bodies that people and workers may send, in bytes (SPEC §9).
+// ClientBody and WorkerBody bound the bodies that people and workers may send, in bytes.
 const (
 	ClientBody = 64 << 10
 	WorkerBody = 256 << 10

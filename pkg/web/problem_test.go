@@ -29,7 +29,7 @@ func run(state lifecycle.State) lifecycle.Run {
 	}
 }
 
-// Every code of SPEC §9, and what makes it.
+// Every code, and what makes it.
 func TestEveryErrorHasItsProblem(t *testing.T) {
 	invalid := &lifecycle.InvalidError{Field: "/screenId", Reason: "is required"}
 	for _, c := range []struct {

@@ -67,7 +67,7 @@ var (
 	}
 )
 
-// decisions are all that a person can do, word for word from SPEC §3, and not read from the table that they are held against.
+// decisions are all that a person can do, written down once more, and not read from the table that they are held against.
 var decisions = []decision{
 	{"confirm", "POST", "/confirm", `{"decision":"confirm","attempt":1}`, "confirmed", "{}",
 		map[lifecycle.State]lifecycle.State{lifecycle.AwaitingConfirm: lifecycle.Assembling}, onlyWF2Des, "assemble"},

@@ -18,7 +18,7 @@ import (
 	"framerun.dev/pkg/web"
 )
 
-// shown is how a run in each state looks, word for word from SPEC §3 and §9.
+// shown is how a run in each state looks, written down once more.
 var shown = map[lifecycle.State]struct {
 	status  string
 	phase   any

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// longestWait bounds Prefer: wait (SPEC §4); who asks for more is told what was applied.
+// longestWait bounds Prefer: wait; who asks for more is told what was applied.
 const longestWait = 25 * time.Second
 
 // preferredWait reads wait=N, in seconds, from the Prefer headers (RFC 7240). As that RFC wants, a preference that cannot be read

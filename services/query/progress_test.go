@@ -96,13 +96,13 @@ func TestWatchRemembersLittle(t *testing.T) {
 	t.Parallel()
 	w := newWatch()
 	for i := range remembered + 10 {
-		w.progressed(lifecycle.Ref{Kind: lifecycle.WF2Des, ID: fmt.Sprint(i)}, events.Progress{})
+		w.progressed(lifecycle.Ref{Kind: lifecycle.WF2Des, ID: fmt.Sprint(i)}, events.Progress{Message: "x"})
 		if len(w.latest) > remembered {
 			t.Fatalf("%d reports are kept", len(w.latest))
 		}
 	}
 	run := lifecycle.Run{Ref: lifecycle.Ref{Kind: lifecycle.WF2Des, ID: uuid.NewV7().String()}, State: lifecycle.Parsing}
-	w.progressed(run.Ref, events.Progress{})
+	w.progressed(run.Ref, events.Progress{Message: "x"})
 	before := len(w.latest)
 	run.State = lifecycle.Failed
 	if w.progress(run) != nil || len(w.latest) != before-1 {

@@ -24,7 +24,7 @@ const applied = `LATERAL (SELECT max(version) AS version, (array_agg(actor ORDER
 	count(*) FILTER (WHERE what IN ('completed', 'failed', 'rejected', 'cancelled')) AS endings
 	FROM run_event WHERE outcome = 'applied' AND kind = r.kind AND run_id = r.id) AS e`
 
-// invariants are those of the suite (QUALITY §1) that one database can be asked for.
+// invariants are those of the suite that one database can be asked for.
 var invariants = []invariant{
 	{"1: a row has a maker, and its first line is the creation by that maker", `SELECT r.id FROM ` + both + ` WHERE NOT EXISTS (SELECT FROM run_event e
 		WHERE e.kind = r.kind AND e.run_id = r.id AND seq = 1 AND what = 'created' AND actor = created_by AND at = created_at)`},
@@ -58,7 +58,7 @@ var invariants = []invariant{
 		`SELECT r.id FROM ` + both + `, ` + applied + ` WHERE attempt <> 1 OR updated_by <> actor`},
 }
 
-// steps are the moves of SPEC §3.
+// steps are the moves that a run can make.
 const steps = `('wf2des', '', 'parsing', 'created'), ('code2wf', '', 'processing', 'created'),
 	('wf2des', 'parsing', 'awaiting_confirm', 'parsed'), ('wf2des', 'parsing', 'assembling', 'parsed'),
 	('wf2des', 'awaiting_confirm', 'assembling', 'confirmed'), ('wf2des', 'awaiting_confirm', 'rejected', 'rejected'),

@@ -19,7 +19,7 @@ func (v *verdict) say(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(format, args...))
 }
 
-// judge holds an answer against the manners of the suite (SPEC §4 and §9).
+// judge holds an answer against the manners of the suite.
 func judge(r *Request, reply *Reply) *verdict {
 	v := &verdict{said: document{members: nil}}
 	v.said.problems = &v.problems

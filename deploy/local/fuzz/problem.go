@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// codes is the fixed list (SPEC §9 and §3): every code that a problem document may have, and its status.
+// codes is the fixed list: every code that a problem document may have, and its status.
 var codes = map[string]int{
 	"malformed_request": 400, "unauthenticated": 401, "forbidden": 403, "not_found": 404, "method_not_allowed": 405,
 	"open_run": 409, "state_conflict": 409, "phase_conflict": 409, "attempt_mismatch": 409, "idempotency_in_flight": 409,

@@ -85,7 +85,7 @@ type message struct {
 }
 
 // queued compares what SQS has taken with the books: every job arrived or was skipped because its run had ended, no message is of
-// another run, and names arrived exactly (QUALITY §1, 2 and 3).
+// another run, and names arrived exactly.
 func queued(ctx context.Context, db *sql.DB, s *stack.Stack, books []*book) (differences []string, err error) {
 	arrived := map[string]map[string]bool{} // run → stage or outbox entry
 	for _, sent := range s.SQS.Log() {

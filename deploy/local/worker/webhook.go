@@ -29,7 +29,7 @@ type answer struct {
 // tries is how often a webhook is sent that is not taken for a passing reason.
 const tries = 8
 
-// tell sends a word and tries again on 429, 503 and broken connections; any other refusal is final (SPEC §6). errUnwanted: the suite
+// tell sends a word and tries again on 429, 503 and broken connections; any other refusal is final. errUnwanted: the suite
 // does not want the work to go on.
 func (t task) tell(ctx context.Context, w word) (answer, error) {
 	w = maps.Clone(w)

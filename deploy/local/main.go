@@ -33,6 +33,7 @@ environment: PORT_BASE (18000), WORKER (scripted | none), DEMO (on | off), PACE 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // whoever reads along may leave; the suite still stops in good order
 	commands := map[string]func(context.Context, io.Writer) error{"up": up, "demo": play, "fuzz": vary}
 	command, ok := commands[argument()]
 	if !ok {
@@ -68,12 +69,16 @@ func up(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	demoWanted, known := map[string]bool{"": true, "on": true, "off": false}[os.Getenv("DEMO")]
+	if !known {
+		return errors.New("DEMO must be on or off")
+	}
 	s, err := stack.Start(ctx, config)
 	if err != nil {
 		return err
 	}
 	show(out, s.Address(), config, time.Since(began))
-	if os.Getenv("DEMO") != "off" && config.Worker == "scripted" {
+	if demoWanted && config.Worker == "scripted" {
 		if err := demo.Run(ctx, out, s.Address()); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(out, "\nThe demo met a surprise:\n%v\n", err)
 		}
@@ -95,6 +100,9 @@ func play(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if a, running, err := stack.ReadAddress(config.Dir); err == nil && running && answers(a.Gateway) {
+		if a.Worker != "scripted" {
+			return fmt.Errorf("the suite at %s runs without a worker (WORKER=none): nobody would answer the demo's jobs", a.Gateway)
+		}
 		fmt.Fprintf(out, "playing on the suite at %s\n", a.Gateway)
 		return demo.Run(ctx, out, a)
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -55,6 +56,19 @@ func (e *Env) Required(name string) string {
 		e.Refuse(name, "is required and not set")
 	}
 	return value
+}
+
+// Listen is an address to listen on, such as `:8080` or `127.0.0.1:8080`; there must be one.
+func (e *Env) Listen(name string) string {
+	address := e.Required(name)
+	if address == "" {
+		return ""
+	}
+	_, port, err := net.SplitHostPort(address)
+	if n, convErr := strconv.ParseUint(port, 10, 16); err != nil || convErr != nil || n == 0 {
+		e.Refuse(name, "must be an address to listen on, such as :8080 or 127.0.0.1:8080")
+	}
+	return address
 }
 
 // Int is a whole number between low and high, both included.

@@ -98,3 +98,15 @@ func TestEnvNamesAllProblemsAtOnceAndNoValue(t *testing.T) {
 		t.Errorf("a value was repeated:\n%s", err)
 	}
 }
+
+func TestEnvListen(t *testing.T) {
+	for address, good := range map[string]bool{
+		":8080": true, "127.0.0.1:8080": true, "[::1]:8080": true, "host:65535": true,
+		"": false, "8080": false, "abc": false, ":": false, ":0": false, ":99999": false, ":http": false, "::1:80": false,
+	} {
+		e := app.NewEnv(func(string) (string, bool) { return address, true })
+		if got := e.Listen("LISTEN"); (e.Err() == nil) != good || good && got != address {
+			t.Errorf("%q: %q, %v", address, got, e.Err())
+		}
+	}
+}

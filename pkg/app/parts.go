@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,7 +27,7 @@ func Main(service string, run func(ctx context.Context, lookup func(string) (str
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	context.AfterFunc(ctx, stop) // a second signal kills
 	if err := run(ctx, os.LookupEnv, os.Stdout); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", service, err)
+		fmt.Fprintf(os.Stderr, "%s: %s\n", service, strings.TrimPrefix(err.Error(), service+": "))
 		os.Exit(1)
 	}
 }
@@ -47,8 +48,8 @@ type Base struct {
 // must not outnumber its connections by too much, requests that only wait may.
 func ReadBase(e *Env, maxInFlight int) Base {
 	return Base{
-		Listen:      e.Required("LISTEN"),
-		OpsListen:   e.Required("OPS_LISTEN"),
+		Listen:      e.Listen("LISTEN"),
+		OpsListen:   e.Listen("OPS_LISTEN"),
 		DatabaseURL: e.RequiredURL("DATABASE_URL", "postgres", "postgresql"),
 		Pool:        e.Int("DATABASE_POOL", 12, 2, 200),
 		NATSURL:     e.RequiredURL("NATS_URL", "nats", "tls"),

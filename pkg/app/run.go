@@ -64,7 +64,7 @@ func Run(ctx context.Context, c Config) error {
 	case err = <-l.failed:
 	}
 	stop()
-	c.Logger.Info("draining", slog.Duration("delay", c.DrainDelay), slog.Duration("timeout", c.DrainTimeout))
+	c.Logger.Info("draining", slog.String("delay", c.DrainDelay.String()), slog.String("timeout", c.DrainTimeout.String()))
 	if err = errors.Join(err, l.end()); err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}

@@ -21,7 +21,7 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	account := env.Required("SERVICE_ACCOUNT_SUB") // the cognito_sub in whose name workers' words are stored
 	webhooks, err := auth.NewWebhooks(env.List("WEBHOOK_SECRETS"), time.Now)
 	if err != nil {
-		env.Refuse("WEBHOOK_SECRETS", err.Error())
+		env.Refuse("WEBHOOK_SECRETS", "must hold one or more secrets whsec_…, with commas between them: "+err.Error())
 	}
 	if err := env.Err(); err != nil {
 		return err

@@ -24,6 +24,7 @@ type Address struct {
 	Issuer     string             `json:"issuer"`
 	Tokens     Tokens             `json:"tokens"`
 	AWS        AWS                `json:"aws"`
+	Worker     string             `json:"worker"` // scripted or none
 	Seed       Seed               `json:"seed"`
 }
 

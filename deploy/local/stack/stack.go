@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"framerun.dev/deploy/local/sqs"
@@ -87,6 +88,10 @@ func (s *Stack) start(ctx context.Context) error {
 	if err := os.MkdirAll(s.logs(), 0o755); err != nil {
 		return fmt.Errorf("stack: %w", err)
 	}
+	if err := s.lock(); err != nil {
+		return err
+	}
+	s.address.Worker = s.config.Worker
 	for _, part := range []struct {
 		name  string
 		start func(context.Context) error
@@ -100,6 +105,20 @@ func (s *Stack) start(ctx context.Context) error {
 	}
 	s.onStop("stack.json", func() error { return os.Remove(AddressFile(s.config.Dir)) })
 	return s.address.write(s.config.Dir)
+}
+
+// lock keeps a second stack out of the folder: there is one stack.json in it. The kernel lets go of the lock when this process ends.
+func (s *Stack) lock() error {
+	f, err := os.OpenFile(filepath.Join(s.config.Dir, "lock"), os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("stack: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return fmt.Errorf("stack: a suite is up already with its state in %s; stop it first, or start a second one from another clone", s.config.Dir)
+	}
+	s.onStop("the lock", f.Close)
+	return nil
 }
 
 // Address is where everything is found.

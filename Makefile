@@ -25,7 +25,7 @@ test: check ## everything that must hold: check, then all tests on real parts
 	go test -timeout 15m work
 
 check: tools ## vet, staticcheck, formatting, every module alone, tidy and sync without a diff
-	@unformatted=$$(gofmt -l $(MODULES)); test -z "$$unformatted" || { echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; }
+	@unformatted=$$("$$(go env GOROOT)/bin/gofmt" -l $(MODULES)); test -z "$$unformatted" || { echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; }
 	go vet work
 	go run $(STATICCHECK) work
 	@for m in $(MODULES); do (cd $$m && GOWORK=off go build -o /dev/null ./... && GOWORK=off go mod tidy -diff) \

@@ -47,7 +47,7 @@ func TestIdempotencyKeyForCode2WF(t *testing.T) {
 		reply := in.Send(t, "POST", code2wf, in.Owner, `{"figmaFileKey":"k","pageImportId":"`+plainCode2WF["pageImportId"].(string)+`","screenId":"s"}`, "Idempotency-Key", key)
 		return in.created(t, lifecycle.Code2WF, reply).ID
 	}
-	if ask("a") != ask("a") || ask("a") == ask("b") {
+	if first := ask("a"); ask("a") != first || ask("b") == first {
 		t.Error("a code2wf run is not the one of its key")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"framerun.dev/pkg/figma"
@@ -40,7 +41,7 @@ func (s *server) list(kind lifecycle.Kind) web.Handler {
 		if err != nil {
 			return nil, err
 		}
-		filter, limit, after, err := readList(kind, query)
+		filter, limit, after, err := readList(kind, r.URL.Path, query)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +72,7 @@ func (s *server) page(r *http.Request, query url.Values, runs []lifecycle.Run, l
 	reply := &web.Reply{Header: http.Header{"Cache-Control": {"private, no-cache"}}}
 	if more {
 		last := runs[len(runs)-1]
-		next := writeCursor(query, store.Position{CreatedAt: last.CreatedAt, ID: last.ID})
+		next := writeCursor(r.URL.Path, query, store.Position{CreatedAt: last.CreatedAt, ID: last.ID})
 		p.NextCursor = &next
 		query.Set("cursor", next)
 		reply.Header.Set("Link", "<"+r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
@@ -81,7 +82,7 @@ func (s *server) page(r *http.Request, query url.Values, runs []lifecycle.Run, l
 }
 
 // readList reads the filters. Errors: *web.MalformedError for a cursor that is none, *lifecycle.InvalidError for anything else.
-func readList(kind lifecycle.Kind, q url.Values) (store.Filter, int, store.Position, error) {
+func readList(kind lifecycle.Kind, path string, q url.Values) (store.Filter, int, store.Position, error) {
 	p := params{query: q}
 	f := store.Filter{
 		FigmaFileKey:  p.text("figmaFileKey", figma.FileKey),
@@ -98,7 +99,7 @@ func readList(kind lifecycle.Kind, q url.Values) (store.Filter, int, store.Posit
 	if err := p.fields.Err(); err != nil {
 		return f, 0, store.Position{}, err
 	}
-	after, err := readCursor(q)
+	after, err := readCursor(path, q)
 	return f, limit, after, err
 }
 
@@ -149,8 +150,9 @@ func (p *params) time(name string) time.Time {
 	if !p.query.Has(name) {
 		return time.Time{}
 	}
-	t, err := time.Parse(time.RFC3339Nano, p.query.Get(name))
-	if t = t.UTC(); err != nil || !ordinary(t) { // an offset may lead out of the years that the text names
+	text := p.query.Get(name)
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if t = t.UTC(); err != nil || strings.Contains(text, ",") || !ordinary(t) { // an offset may lead out of the years that the text names
 		p.fields.Refuse(name, "must be a time like 2026-01-31T08:30:00Z; a plus sign in a query string is written %2B")
 		return time.Time{}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -33,12 +34,16 @@ func preferredWait(r *http.Request) time.Duration {
 	return 0
 }
 
+// refusedWeight is a q of zero: not this (RFC 9110 §12.4.2).
+var refusedWeight = regexp.MustCompile(`(^|;)\s*q=0(\.0{0,3})?\s*($|;)`)
+
 // wantsStream reports whether the caller asks for Server-Sent Events.
 func wantsStream(r *http.Request) bool {
 	for _, header := range r.Header.Values("Accept") {
 		for media := range strings.SplitSeq(header, ",") {
-			if strings.EqualFold(strings.TrimSpace(strings.SplitN(media, ";", 2)[0]), "text/event-stream") {
-				return true
+			name, weight, _ := strings.Cut(media, ";")
+			if strings.EqualFold(strings.TrimSpace(name), "text/event-stream") {
+				return !refusedWeight.MatchString(weight)
 			}
 		}
 	}

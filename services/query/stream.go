@@ -17,6 +17,7 @@ import (
 const (
 	heartbeat = 15 * time.Second // a comment now and then, so that nothing between takes the stream for dead
 	patience  = 10 * time.Second // a reader that takes nothing for so long is let go
+	longest   = 10 * time.Minute // who listens longer comes back with Last-Event-ID, and shows a token that is still good
 )
 
 // stream tells a run's versions and progress as Server-Sent Events until the run has ended, the reader has gone or the service shuts
@@ -43,6 +44,7 @@ func (s *server) stream(r *http.Request, ref lifecycle.Ref, read reader) (*web.R
 func (s *server) tell(r *http.Request, t *teller, ref lifecycle.Ref, run lifecycle.Run, read reader) error {
 	changed, forget := s.watch.changes(ref)
 	defer forget()
+	over := time.After(longest)
 	for {
 		if err := t.show(run, s.watch.progress(run)); err != nil || run.Ended() {
 			return err
@@ -50,6 +52,8 @@ func (s *server) tell(r *http.Request, t *teller, ref lifecycle.Ref, run lifecyc
 		select {
 		case <-changed:
 		case <-time.After(look):
+		case <-over:
+			return nil
 		case <-app.Draining(r.Context()):
 			return nil
 		case <-r.Context().Done():

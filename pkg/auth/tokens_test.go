@@ -36,11 +36,8 @@ func TestGoodTokens(t *testing.T) {
 	}{
 		"as Cognito makes them":        {"Bearer " + p.token(nil), person},
 		"the API's client":             {"Bearer " + p.token(members{"client_id": "api-client"}), api},
-		"scheme in lower case":         {"bearer " + p.token(nil), person},
-		"scheme in odd case":           {"bEARER " + p.token(nil), person},
 		"two spaces":                   {"Bearer  " + p.token(nil), person},
 		"expired 29 seconds ago":       {"Bearer " + p.token(members{"exp": now - 29}), person},
-		"exp with a fraction":          {"Bearer " + p.token(members{"exp": float64(now) - 29.5}), person},
 		"nbf 29 seconds ahead":         {"Bearer " + p.token(members{"nbf": now + 29}), person},
 		"iat 29 seconds ahead":         {"Bearer " + p.token(members{"iat": now + 29}), person},
 		"no iat":                       {"Bearer " + p.token(members{"iat": nil}), person},

@@ -33,8 +33,8 @@ func (g *generator) changeAuth(d *draft) {
 		g.changeSignature(d)
 		return
 	}
-	if g.chance(15) { // another tenant's token, or the scheme in another case: neither is a bad token
-		d.auth = []string{pick(g, []string{"Bearer ", "bearer ", "BEARER   "}) + pick(g, pick(g, g.people.tenants).tokens)}
+	if g.chance(15) { // another tenant's token, or more blanks: neither is a bad token
+		d.auth = []string{pick(g, []string{"Bearer ", "Bearer   "}) + pick(g, pick(g, g.people.tenants).tokens)}
 		return
 	}
 	bad := pick(g, g.people.bad)

@@ -75,7 +75,7 @@ func ReadTokens(e *Env) auth.TokensConfig {
 		}
 		e.Refuse("COGNITO_CLIENTS", "must name a surface, plugin or api, for each client id, such as 1h57kf5cpq17m0eml12EXAMPLE=plugin")
 	}
-	if len(c.Clients) == 0 {
+	if len(c.Clients) == 0 && e.String("COGNITO_CLIENTS", "") == "" {
 		e.Refuse("COGNITO_CLIENTS", "is required: the client ids that may sign in, such as 1h57kf5cpq17m0eml12EXAMPLE=plugin")
 	}
 	return c

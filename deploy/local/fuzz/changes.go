@@ -97,6 +97,9 @@ func (g *generator) changeContent(d *draft) {
 
 // changePath misses the route nearly, or names a run that is not there for this caller.
 func (g *generator) changePath(d *draft) {
+	if len(d.path) == 0 { // an earlier change has left nothing of it
+		return
+	}
 	last := len(d.path) - 1
 	at := g.IntN(last + 1)
 	switch g.IntN(9) {

@@ -35,7 +35,9 @@ const bucket = "framerun-artifacts"
 // gone.
 func (s *Stack) startPostgres(ctx context.Context) error {
 	s.address.Postgres = s.config.DatabaseURL
-	if s.config.DatabaseURL == "" {
+	if s.config.DatabaseURL != "" {
+		s.say("using the database that DATABASE_URL names")
+	} else {
 		server, err := localpg.Start(ctx, localpg.Config{Port: s.ports.Base + postgresPort, Durable: true,
 			LogFile: filepath.Join(s.logs(), "postgres.log")})
 		if err != nil {

@@ -98,7 +98,7 @@ func TestMigrateCommand(t *testing.T) {
 		want string
 		code int
 	}{
-		{nil, "migrate: the platform's tables are not there: this is not the platform's database, or for local use -platform is missing\n", 1},
+		{nil, "migrate: the platform's tables are not there: this is not the platform's database, or for local use make the stand-ins first: make migrate PLATFORM=yes\n", 1},
 		{[]string{"-platform"}, "platform: version 1, was 0\nsuite: version 6, was 0\n", 0},
 		{nil, "suite: version 6, nothing to do\n", 0},
 	} {

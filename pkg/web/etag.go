@@ -20,21 +20,6 @@ func Unchanged(r *http.Request, etag string) bool {
 	return slices.Contains(tags, "*") || slices.Contains(tags, etag)
 }
 
-// NewestSeen is the newest version of the run that the client says it has seen, in If-None-Match. Nobody may be shown less.
-func NewestSeen(r *http.Request, id string) (version time.Time, ok bool) {
-	for _, tag := range seen(r) {
-		micros, isOurs := strings.CutPrefix(strings.Trim(tag, `"`), id+".")
-		n, err := strconv.ParseInt(micros, 10, 64)
-		if !isOurs || err != nil || tag != ETag(id, time.UnixMicro(n)) {
-			continue
-		}
-		if at := time.UnixMicro(n); !ok || at.After(version) {
-			version, ok = at, true
-		}
-	}
-	return version, ok
-}
-
 // seen lists the entity tags of If-None-Match without their weakness marks, up to the first thing that is none.
 func seen(r *http.Request) []string {
 	var tags []string

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -21,10 +22,14 @@ func (s *server) one(kind lifecycle.Kind) web.Handler {
 			return nil, err
 		}
 		read := func(ctx context.Context) (lifecycle.Run, error) { return s.store.Run(ctx, ref, tenant) }
-		if wantsStream(r) {
+		stream, wait := wantsStream(r), preferredWait(r)
+		if stream || wait > 0 {
+			// net/http notices that a client has gone only when its body has been read, and a GET may have one.
+			_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, web.ClientBody))
+		}
+		if stream {
 			return s.stream(r, ref, read)
 		}
-		wait := preferredWait(r)
 		run, err := s.await(r, ref, read, wait)
 		if err != nil {
 			return nil, err

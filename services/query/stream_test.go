@@ -208,6 +208,46 @@ func TestStreamOfASeenEndIs204(t *testing.T) {
 	s.ends(t)
 }
 
+// Who hangs up is noticed at once, even when the GET had a body that nobody wanted. Catches a stream that goes on for nobody.
+func TestReadersWithABodyAreMissedToo(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
+	for _, wish := range [][]string{{"Accept", "text/event-stream"}, {"Prefer", "wait=25", "If-None-Match", web.ETag(run.ID, run.UpdatedAt)}} {
+		ctx, hangUp := context.WithCancel(t.Context())
+		r := q.Request(t, "GET", path(run), q.Owner, `{}`, wish...)
+		gone := make(chan error, 1)
+		go func() {
+			response, err := q.HTTP.Do(r.WithContext(ctx))
+			if err == nil {
+				_, err = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+			gone <- err
+		}()
+		until(t, "the reader is there", func() bool { return q.waiting(run) == 1 })
+		hangUp()
+		<-gone
+		until(t, "the reader is gone", func() bool { return q.waiting(run) == 0 })
+	}
+}
+
+func (q *query) waiting(run lifecycle.Run) int {
+	q.watch.mu.Lock()
+	defer q.watch.mu.Unlock()
+	return len(q.watch.waiting[run.Ref])
+}
+
+// until waits, not for long, for something to become so.
+func until(t *testing.T, about string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came about that %s", about)
+		}
+	}
+}
+
 // A run that is deleted meanwhile has no more to tell.
 func TestStreamOfADeletedRunEnds(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,9 @@ var codes = map[string]int{
 	"rate_limited": 429, "internal": 500, "outcome_unknown": 503, "unavailable": 503,
 }
 
-// faulty are the codes that need a broken part, or two requests with one Idempotency-Key at once, to occur.
-var faulty = map[string]bool{"internal": true, "outcome_unknown": true, "unavailable": true, "idempotency_in_flight": true}
+// faulty are the codes that need a broken part, two requests with one Idempotency-Key at once, or a machine quick enough to outrun a
+// rate, to occur.
+var faulty = map[string]bool{"internal": true, "outcome_unknown": true, "unavailable": true, "idempotency_in_flight": true, "rate_limited": true}
 
 // conflicts are the codes whose documents tell how the run stands.
 var conflicts = map[string]bool{"open_run": true, "state_conflict": true, "phase_conflict": true, "attempt_mismatch": true}

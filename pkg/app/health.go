@@ -46,7 +46,7 @@ type answer struct {
 	Error    string  `json:"error,omitzero"`
 }
 
-// ready reports the state in one word and, if verbose, every check. While draining nothing is asked.
+// ready reports the state in one word and every check. While draining nothing is asked.
 func (h *Health) ready(ctx context.Context) report {
 	if h.draining.Load() {
 		return report{Status: "draining"}

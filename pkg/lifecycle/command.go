@@ -22,8 +22,8 @@ type Voice string
 
 const (
 	User    Voice = "user"    // a person with a Cognito token
-	Worker  Voice = "worker"  // an AI worker with a signature, or the backend speaking in its place (a deadline, a dead job)
-	Backend Voice = "backend" // the suite itself or its operator
+	Worker  Voice = "worker"  // an AI worker with a signature
+	Backend Voice = "backend" // the suite itself, also in the place of a worker that a job can never reach, or its operator
 )
 
 // Actor is who acts. Name goes into the audit columns and the timeline: a Cognito subject or a backend actor's name.

@@ -22,7 +22,7 @@ const (
 	// Look is how long a lane sleeps at most when nobody wakes it: NATS may lose every hint.
 	Look = time.Second
 	// lease is how long a claimed entry is nobody else's. After a crash its entries leave this much later, so it is short;
-	// sending must end well within it, so that only a relay that is frozen can be overtaken.
+	// sending must end well within it, so that only a relay that is frozen, or kept waiting by PostgreSQL, can be overtaken.
 	lease, sending = 3 * time.Second, 2 * time.Second
 	// A failed entry waits longer each time, but never so long that a backlog outlives the fault by much.
 	firstWait, longestWait = 250 * time.Millisecond, 5 * time.Second

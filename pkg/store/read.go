@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"framerun.dev/pkg/lifecycle"
+	"github.com/lib/pq"
 )
 
 // visible is what soft deletion means to every reader on behalf of a person.
@@ -34,6 +35,32 @@ func (s *Store) read(ctx context.Context, ref lifecycle.Ref, where string, args 
 		return lifecycle.Run{}, failed(ctx, "read a run", err)
 	}
 	return r.run(ref.Kind)
+}
+
+// Runs reads those of the runs that are there, deleted ones left out, of whatever tenant: who is shown which of them is the caller's
+// business.
+func (s *Store) Runs(ctx context.Context, kind lifecycle.Kind, ids []string) ([]lifecycle.Run, error) {
+	var rows []row
+	err := s.many(ctx, &rows, `SELECT `+columns[kind]+` FROM `+string(kind)+` WHERE id = ANY($1)`+visible, pq.Array(ids))
+	if err != nil {
+		return nil, failed(ctx, "read runs", err)
+	}
+	return runs(kind, rows)
+}
+
+// Versions reads the UpdatedAt of those of the runs that are there, deleted ones left out, by id. It is what has to be asked to know
+// that nothing has changed.
+func (s *Store) Versions(ctx context.Context, kind lifecycle.Kind, ids []string) (map[string]time.Time, error) {
+	var rows []struct {
+		ID        string    `db:"id"`
+		UpdatedAt time.Time `db:"updated_at"`
+	}
+	err := s.many(ctx, &rows, `SELECT id, updated_at FROM `+string(kind)+` WHERE id = ANY($1)`+visible, pq.Array(ids))
+	versions := make(map[string]time.Time, len(rows))
+	for _, r := range rows {
+		versions[r.ID] = r.UpdatedAt.UTC()
+	}
+	return versions, failed(ctx, "read versions", err)
 }
 
 // KnowsUser reports whether the platform's "user" table holds the subject, so that audit columns may name it.

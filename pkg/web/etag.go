@@ -20,6 +20,19 @@ func Unchanged(r *http.Request, etag string) bool {
 	return slices.Contains(tags, "*") || slices.Contains(tags, etag)
 }
 
+// NewestSeen is the newest version of the run that If-None-Match names; zero when it names none. The client has been there: it must
+// not be shown anything older.
+func NewestSeen(r *http.Request, id string) (newest time.Time) {
+	for _, tag := range seen(r) {
+		digits, ok := strings.CutPrefix(tag, `"`+id+".")
+		micros, err := strconv.ParseInt(strings.TrimSuffix(digits, `"`), 10, 64)
+		if version := time.UnixMicro(micros); ok && err == nil && version.After(newest) {
+			newest = version
+		}
+	}
+	return newest
+}
+
 // seen lists the entity tags of If-None-Match without their weakness marks, up to the first thing that is none.
 func seen(r *http.Request) []string {
 	var tags []string

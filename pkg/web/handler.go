@@ -7,6 +7,7 @@ package web
 
 import (
 	"cmp"
+	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"fmt"
 	"maps"
@@ -22,7 +23,7 @@ type Handler func(r *http.Request) (*Reply, error)
 type Reply struct {
 	Status int         // 0 stands for 200
 	Header http.Header // replaces the headers that Wrap has set; may be nil
-	Body   any         // rendered as JSON; nil sends none
+	Body   any         // rendered as JSON, a jsontext.Value as it is; nil sends none
 
 	// Stream takes the connection over once Header is set, for Server-Sent Events; Status and Body are then not used.
 	// The server's write deadline still holds: a stream that outlives it moves it with http.NewResponseController(w).
@@ -53,9 +54,12 @@ func (p *Reply) write(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(status)
 		return nil
 	}
-	body, err := json.Marshal(p.Body, json.Deterministic(true))
-	if err != nil {
-		return fmt.Errorf("web: rendering the reply: %w", err)
+	body, rendered := p.Body.(jsontext.Value)
+	if !rendered {
+		var err error
+		if body, err = json.Marshal(p.Body, json.Deterministic(true)); err != nil {
+			return fmt.Errorf("web: rendering the reply: %w", err)
+		}
 	}
 	maps.Copy(w.Header(), p.Header)
 	send(w, r, status, "application/json", body)

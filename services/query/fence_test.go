@@ -50,7 +50,7 @@ func TestFence(t *testing.T) {
 // Every endpoint with everything that strangers send.
 func TestFrontDoor(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := still(t)
 	servicetest.FrontDoor(t, q.World, q.Client, endpoints(t, q.World))
 }
 
@@ -58,7 +58,7 @@ func TestFrontDoor(t *testing.T) {
 func TestFailuresAreNotTold(t *testing.T) {
 	t.Parallel()
 	w := servicetest.New(t)
-	s := &server{store: w.Store, people: w.People, watch: newWatch()}
+	s := newServer(w.Store, w.People, nil)
 	servicetest.Failures(t, w, s.routes(), web.Options{}, endpoints(t, w))
 }
 
@@ -74,7 +74,7 @@ func TestLinksThatCannotBeMade(t *testing.T) {
 	t.Parallel()
 	w := servicetest.New(t)
 	var log servicetest.Log
-	s := &server{store: w.Store, people: w.People, watch: newWatch(), links: lost{}}
+	s := newServer(w.Store, w.People, lost{})
 	c := w.ServeWith(t, s.routes(), web.Options{Logger: log.Logger()})
 	reply := c.Send(t, "GET", path(w.In(t, lifecycle.WF2Des, lifecycle.Completed))+"/result", w.Owner, "")
 	reply.Refused(t, 500, "internal")

@@ -67,7 +67,7 @@ func (s *server) page(r *http.Request, query url.Values, runs []lifecycle.Run, l
 	runs = runs[:min(limit, len(runs))]
 	p := page{Items: make([]any, len(runs))}
 	for i, run := range runs {
-		p.Items[i] = resource.Of(run, s.watch.progress(run))
+		p.Items[i] = resource.Of(run, s.progress.on(run))
 	}
 	reply := &web.Reply{Header: http.Header{"Cache-Control": {"private, no-cache"}}}
 	if more {

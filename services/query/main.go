@@ -29,9 +29,9 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	if err != nil {
 		return err
 	}
-	s := &server{store: parts.Store, people: people, watch: newWatch(), links: links}
-	if err := s.watch.listen(parts.Bus); err != nil {
+	s := newServer(parts.Store, people, links)
+	if err := s.listen(parts.Bus); err != nil {
 		return err
 	}
-	return parts.Serve(ctx, app.Serving{Routes: s.routes()})
+	return parts.Serve(ctx, app.Serving{Routes: s.routes(), Background: []func(context.Context) error{s.hot.lookOut, s.hot.follow}})
 }

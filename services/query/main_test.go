@@ -40,7 +40,7 @@ func TestRunStartsAndEndsCleanly(t *testing.T) {
 		t.Errorf("the link is %s", link)
 	}
 	stream := q.stream(t, open)
-	stream.run(t, q, open)
+	stream.run(t, open, 1)
 	waiting := q.ask(q.Request(t, "GET", path(open), q.Owner, "", "If-None-Match", web.ETag(open.ID, open.UpdatedAt), "Prefer", "wait=25"))
 	servicetest.Eventually(t, "the request is in flight", func() bool {
 		response, err := q.HTTP.Get(service.Ops + "/metrics")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 
 	"framerun.dev/pkg/app"
 	"framerun.dev/pkg/lifecycle"
-	"framerun.dev/pkg/resource"
 	"framerun.dev/pkg/web"
 )
 
@@ -21,20 +19,23 @@ func (s *server) one(kind lifecycle.Kind) web.Handler {
 		if err != nil {
 			return nil, err
 		}
-		read := func(ctx context.Context) (lifecycle.Run, error) { return s.store.Run(ctx, ref, tenant) }
 		stream, wait := wantsStream(r), preferredWait(r)
 		if stream || wait > 0 {
 			// net/http notices that a client has gone only when its body has been read, and a GET may have one.
 			_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, web.ClientBody))
 		}
 		if stream {
-			return s.stream(r, ref, read)
+			return s.stream(r, ref, tenant)
 		}
-		run, err := s.await(r, ref, read, wait)
+		seen := web.NewestSeen(r, ref.ID)
+		v, err := s.hot.show(r.Context(), ref, tenant, seen)
+		if err == nil && wait > 0 && web.Unchanged(r, v.etag) {
+			v, err = s.await(r, v, seen, wait)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return s.show(r, run, wait), nil
+		return s.answer(r, v, wait)
 	}
 }
 
@@ -60,43 +61,40 @@ func (s *server) visible(r *http.Request, kind lifecycle.Kind) (lifecycle.Run, e
 	return s.store.Run(r.Context(), ref, tenant)
 }
 
-// reader reads the run that a request speaks of, within its caller's tenant.
-type reader func(context.Context) (lifecycle.Run, error)
-
-// await reads the run, and while the caller has seen this version and is willing to wait, reads it again when it is told that
-// something changed, and every look without being told. Shutdown ends the waiting early.
-func (s *server) await(r *http.Request, ref lifecycle.Ref, read reader, wait time.Duration) (lifecycle.Run, error) {
-	changed, forget := s.watch.changes(ref)
-	defer forget()
-	over := time.After(wait)
-	for {
-		run, err := read(r.Context())
-		if err != nil || wait == 0 || !web.Unchanged(r, web.ETag(run.ID, run.UpdatedAt)) {
-			return run, err
+// await holds a caller that has seen v until there is another version, the caller will not wait any longer, or the service shuts down.
+func (s *server) await(r *http.Request, v *view, seen time.Time, wait time.Duration) (*view, error) {
+	w := s.hot.wait(v.run.Ref, v.run.Tenant, false)
+	defer w.leave()
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	for held := true; ; {
+		v, err := s.hot.show(r.Context(), v.run.Ref, v.run.Tenant, seen)
+		if err != nil || !held || !web.Unchanged(r, v.etag) {
+			return v, err
 		}
 		select {
-		case <-changed:
-		case <-time.After(look):
-		case <-over:
-			return run, nil
+		case <-w.news:
+		case <-over.C:
+			held = false
 		case <-app.Draining(r.Context()):
-			return run, nil
+			return v, nil
 		case <-r.Context().Done():
-			return run, r.Context().Err()
+			return nil, r.Context().Err()
 		}
 	}
 }
 
-func (s *server) show(r *http.Request, run lifecycle.Run, waited time.Duration) *web.Reply {
-	reply := &web.Reply{Header: resource.Header(run)}
-	reply.Header.Set("Vary", "Accept, Prefer")
+func (s *server) answer(r *http.Request, v *view, waited time.Duration) (*web.Reply, error) {
+	reply := &web.Reply{Header: v.header}
 	if waited > 0 {
+		reply.Header = v.header.Clone()
 		reply.Header.Set("Preference-Applied", "wait="+strconv.Itoa(int(waited.Seconds())))
 	}
-	if web.Unchanged(r, web.ETag(run.ID, run.UpdatedAt)) {
+	if web.Unchanged(r, v.etag) {
 		reply.Status = http.StatusNotModified
-		return reply
+		return reply, nil
 	}
-	reply.Body = resource.Of(run, s.watch.progress(run))
-	return reply
+	body, err := v.body(s.progress.on(v.run))
+	reply.Body = body
+	return reply, err
 }

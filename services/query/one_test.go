@@ -133,6 +133,7 @@ func TestOneShowsPlacementAndFeedback(t *testing.T) {
 		t.Error("a placed run offers a link to place it")
 	}
 	q.Step(t, run, lifecycle.Delete)
+	q.hot.hint(run.Ref)
 	q.Send(t, "GET", path(run), q.Owner, "").Refused(t, 404, "not_found")
 }
 
@@ -193,6 +194,7 @@ func TestETag(t *testing.T) {
 	for _, verb := range []lifecycle.Verb{"", lifecycle.Parsed, lifecycle.Confirm, lifecycle.Complete, lifecycle.Place, lifecycle.Rate} {
 		if verb != "" {
 			run = q.Step(t, run, verb).Run
+			q.hot.hint(run.Ref)
 		}
 		tag := q.get(t, path(run)).Header.Get("Etag")
 		if seen[tag] || !strings.HasPrefix(tag, `"`) || !strings.HasSuffix(tag, `"`) {

@@ -37,7 +37,7 @@ func TestProgressIsShownUntilTheRunMovesOn(t *testing.T) {
 		}
 	}
 	shows(nil)
-	q.watch.progressed(run.Ref, report(run, at, 40, "Reading"))
+	q.self.heard(run.Ref, report(run, at, 40, "Reading"))
 	first := map[string]any{"percent": 40.0, "message": "Reading", "at": web.Timestamp(at)}
 	shows(first)
 	tag := q.get(t, path(run)).Header.Get("Etag")
@@ -45,21 +45,24 @@ func TestProgressIsShownUntilTheRunMovesOn(t *testing.T) {
 		t.Error("progress changed the ETag")
 	}
 
-	q.watch.progressed(run.Ref, report(run, at.Add(-time.Second), 20, "Late")) // an older one that comes late
+	q.self.heard(run.Ref, report(run, at.Add(-time.Second), 20, "Late")) // an older one that comes late
 	shows(first)
-	q.watch.progressed(run.Ref, events.Progress{Version: run.UpdatedAt, At: at.Add(time.Second), Message: "Nearly there"})
+	q.self.heard(run.Ref, events.Progress{Version: run.UpdatedAt, At: at.Add(time.Second), Message: "Nearly there"})
 	shows(map[string]any{"percent": nil, "message": "Nearly there", "at": web.Timestamp(at.Add(time.Second))})
 
 	was := run
 	run = q.Step(t, run, lifecycle.Parsed).Run
+	q.hot.hint(run.Ref)
 	shows(nil)
-	q.watch.progressed(run.Ref, report(was, at.Add(time.Minute), 99, "Of the version before"))
+	q.self.heard(run.Ref, report(was, at.Add(time.Minute), 99, "Of the version before"))
 	shows(nil)
 	run = q.Step(t, run, lifecycle.Confirm).Run
-	q.watch.progressed(run.Ref, report(run, at.Add(2*time.Minute), 70, "Assembling"))
+	q.hot.hint(run.Ref)
+	q.self.heard(run.Ref, report(run, at.Add(2*time.Minute), 70, "Assembling"))
 	shows(map[string]any{"percent": 70.0, "message": "Assembling", "at": web.Timestamp(at.Add(2 * time.Minute))})
 	run = q.Step(t, run, lifecycle.Complete).Run
-	q.watch.progressed(run.Ref, report(run, at.Add(time.Hour), 100, "After the end"))
+	q.hot.hint(run.Ref)
+	q.self.heard(run.Ref, report(run, at.Add(time.Hour), 100, "After the end"))
 	shows(nil)
 }
 
@@ -79,61 +82,33 @@ func TestForgedProgressIsNotShown(t *testing.T) {
 		"nothing":           {Version: run.UpdatedAt, At: time.Now()},
 		"a later version":   report(later, time.Now(), 1, "x"),
 	} {
-		q.watch.progressed(run.Ref, forged)
+		q.self.heard(run.Ref, forged)
 		if got := q.get(t, path(run)).JSON(t)["progress"]; got != nil {
 			t.Errorf("%s is shown: %v", about, got)
 		}
 	}
-	q.watch.progressed(run.Ref, report(run, time.Now().Add(24*time.Hour), 1, "from tomorrow"))
-	q.watch.progressed(run.Ref, report(run, time.Now(), 42, "honest"))
+	q.self.heard(run.Ref, report(run, time.Now().Add(24*time.Hour), 1, "from tomorrow"))
+	q.self.heard(run.Ref, report(run, time.Now(), 42, "honest"))
 	if got, _ := q.get(t, path(run)).JSON(t)["progress"].(map[string]any); got["message"] != "honest" {
 		t.Errorf("the progress is %v", got)
 	}
 }
 
-// What the watch remembers is bounded, and what it remembers of ended runs goes when they are looked at.
-func TestWatchRemembersLittle(t *testing.T) {
+// What is remembered is bounded, and what it remembers of ended runs goes when they are looked at.
+func TestProgressRemembersLittle(t *testing.T) {
 	t.Parallel()
-	w := newWatch()
+	m := newProgress()
 	for i := range remembered + 10 {
-		w.progressed(lifecycle.Ref{Kind: lifecycle.WF2Des, ID: fmt.Sprint(i)}, events.Progress{Message: "x"})
-		if len(w.latest) > remembered {
-			t.Fatalf("%d reports are kept", len(w.latest))
+		m.heard(lifecycle.Ref{Kind: lifecycle.WF2Des, ID: fmt.Sprint(i)}, events.Progress{Message: "x"})
+		if len(m.latest) > remembered {
+			t.Fatalf("%d reports are kept", len(m.latest))
 		}
 	}
 	run := lifecycle.Run{Ref: lifecycle.Ref{Kind: lifecycle.WF2Des, ID: uuid.NewV7().String()}, State: lifecycle.Parsing}
-	w.progressed(run.Ref, events.Progress{Message: "x"})
-	before := len(w.latest)
+	m.heard(run.Ref, events.Progress{Message: "x"})
+	before := len(m.latest)
 	run.State = lifecycle.Failed
-	if w.progress(run) != nil || len(w.latest) != before-1 {
+	if m.on(run) != nil || len(m.latest) != before-1 {
 		t.Error("the progress of an ended run is still there")
-	}
-}
-
-// A hint reaches everybody who waits for the run and nobody else, and hints that nobody has taken yet are one.
-func TestWatchWakesWhoeverWaits(t *testing.T) {
-	t.Parallel()
-	w := newWatch()
-	run, other := lifecycle.Ref{Kind: lifecycle.WF2Des, ID: "1"}, lifecycle.Ref{Kind: lifecycle.Code2WF, ID: "1"}
-	first, forgetFirst := w.changes(run)
-	second, forgetSecond := w.changes(run)
-	stranger, forgetStranger := w.changes(other)
-	for range 3 {
-		w.changed(run)
-	}
-	w.progressed(run, events.Progress{})
-	if len(first) != 1 || len(second) != 1 || len(stranger) != 0 {
-		t.Errorf("tokens: %d, %d, %d; want 1, 1, 0", len(first), len(second), len(stranger))
-	}
-	forgetFirst()
-	<-second
-	w.changed(run)
-	if len(first) != 1 || len(second) != 1 {
-		t.Errorf("after one has gone there are %d and %d tokens", len(first), len(second))
-	}
-	forgetSecond()
-	forgetStranger()
-	if len(w.waiting) != 0 {
-		t.Errorf("nobody waits, and the watch holds %v", w.waiting)
 	}
 }

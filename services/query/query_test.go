@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +22,8 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 type query struct {
 	*servicetest.World
 	*servicetest.Client
-	watch *watch
+	hot  *hot
+	self *server
 }
 
 // s3Key signs links; nobody checks them here.
@@ -31,13 +33,35 @@ func s3Key(context.Context) (aws.Credentials, error) {
 
 func open(t *testing.T) *query {
 	t.Helper()
-	q := &query{World: servicetest.New(t), watch: newWatch()}
-	s := &server{store: q.Store, people: q.People, watch: q.watch, links: &artifacts.Links{
+	q := still(t)
+	watching(t, q.hot)
+	return q
+}
+
+// still opens a service that looks at nothing but what it is asked for.
+func still(t *testing.T) *query {
+	t.Helper()
+	q := &query{World: servicetest.New(t)}
+	q.self = newServer(q.Store, q.People, &artifacts.Links{
 		Client: s3.New(s3.Options{Region: "ap-northeast-1", Credentials: aws.CredentialsProviderFunc(s3Key)}),
 		Bucket: "framerun-artifacts", Valid: 5 * time.Minute,
-	}}
-	q.Client = q.Serve(t, s.routes())
+	})
+	q.hot = q.self.hot
+	q.Client = q.Serve(t, q.self.routes())
 	return q
+}
+
+// watching lets h look for itself, as long as the test lasts.
+func watching(t *testing.T, h *hot) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	var looks sync.WaitGroup
+	looks.Go(func() { h.lookOut(ctx) })
+	looks.Go(func() { h.follow(ctx) })
+	t.Cleanup(func() {
+		stop()
+		looks.Wait()
+	})
 }
 
 // get asks as the owner for what lies at path and must be answered 200.
@@ -53,21 +77,26 @@ func (q *query) get(t *testing.T, path string, headers ...string) servicetest.Re
 // path is where the owner finds the run.
 func path(run lifecycle.Run) string { return servicetest.Path(run, run.ProjectID) }
 
-// waiters is how many requests watch the run at the moment.
-func (w *watch) waiters(run lifecycle.Ref) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.waiting[run])
-}
-
-// untold is how many of them have not looked yet since the last hint.
-func (w *watch) untold(run lifecycle.Ref) (n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for c := range w.waiting[run] {
-		n += len(c)
+// waiters is how many requests wait for the run at the moment.
+func (h *hot) waiters(run lifecycle.Ref) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.runs[run] {
+		n += len(e.waiters)
 	}
 	return n
+}
+
+// heeds reports whether every hint about the run has been looked into.
+func (h *hot) heeds(run lifecycle.Ref) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.runs[run] {
+		if e.heeded != e.hints {
+			return false
+		}
+	}
+	return true
 }
 
 // body reads a JSON object.

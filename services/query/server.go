@@ -2,20 +2,41 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"framerun.dev/pkg/artifacts"
 	"framerun.dev/pkg/auth"
+	"framerun.dev/pkg/events"
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/store"
 	"framerun.dev/pkg/web"
 )
 
 type server struct {
-	store  *store.Store
-	people *auth.People
-	watch  *watch
-	links  links
+	store     *store.Store
+	people    *auth.People
+	hot       *hot
+	progress  *progress
+	timelines singleflight.Group // reads of timelines for streams, by version
+	links     links
+}
+
+func newServer(store *store.Store, people *auth.People, links links) *server {
+	return &server{store: store, people: people, hot: newHot(store), progress: newProgress(), links: links}
+}
+
+// listen lets the bus hint and tell.
+func (s *server) listen(bus *events.Bus) error {
+	return errors.Join(bus.HearChanged(s.hot.hint), bus.HearProgress(s.heard))
+}
+
+func (s *server) heard(run lifecycle.Ref, p events.Progress) {
+	if s.progress.heard(run, p) {
+		s.hot.progressed(run)
+	}
 }
 
 // links makes the link by which a result is fetched.

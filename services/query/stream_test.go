@@ -6,17 +6,20 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/servicetest"
 	"framerun.dev/pkg/web"
 )
 
-// reading is a stream as a browser's EventSource reads it.
-type reading struct {
+// reader is a stream as a browser's EventSource reads it.
+type reader struct {
 	*http.Response
 	lines  *bufio.Reader
 	hangUp context.CancelFunc
@@ -26,12 +29,12 @@ type reading struct {
 type told struct{ event, id, data string }
 
 // stream opens the stream of a run.
-func (q *query) stream(t *testing.T, run lifecycle.Run, headers ...string) *reading {
+func (q *query) stream(t *testing.T, run lifecycle.Run, headers ...string) *reader {
 	t.Helper()
 	return follow(t, q.Client, q.Owner, run, headers...)
 }
 
-func follow(t *testing.T, c *servicetest.Client, as servicetest.Principal, run lifecycle.Run, headers ...string) *reading {
+func follow(t *testing.T, c *servicetest.Client, as servicetest.Principal, run lifecycle.Run, headers ...string) *reader {
 	t.Helper()
 	ctx, hangUp := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(hangUp)
@@ -41,11 +44,11 @@ func follow(t *testing.T, c *servicetest.Client, as servicetest.Principal, run l
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { response.Body.Close() })
-	return &reading{response, bufio.NewReader(response.Body), hangUp}
+	return &reader{response, bufio.NewReader(response.Body), hangUp}
 }
 
 // block reads up to the next empty line; false at the end of the stream.
-func (r *reading) block(t *testing.T) ([]string, bool) {
+func (r *reader) block(t *testing.T) ([]string, bool) {
 	t.Helper()
 	var lines []string
 	for {
@@ -64,7 +67,7 @@ func (r *reading) block(t *testing.T) ([]string, bool) {
 }
 
 // next is the next event, comments passed over; false at the end of the stream.
-func (r *reading) next(t *testing.T) (e told, ok bool) {
+func (r *reader) next(t *testing.T) (e told, ok bool) {
 	t.Helper()
 	for {
 		lines, more := r.block(t)
@@ -88,24 +91,33 @@ func (r *reading) next(t *testing.T) (e told, ok bool) {
 	}
 }
 
-// run checks that the next event shows this version of the run.
-func (r *reading) run(t *testing.T, q *query, run lifecycle.Run) {
+// run checks that the next event shows this version of the run, which some step has led to.
+func (r *reader) run(t *testing.T, run lifecycle.Run, step int) {
 	t.Helper()
 	e, ok := r.next(t)
-	if id := strings.Trim(web.ETag(run.ID, run.UpdatedAt), `"`); !ok || e.event != "run" || e.id != id || body(t, e.data)["status"] != string(run.State.Status()) {
-		t.Fatalf("got %+v, %t; want the run %s", e, ok, id)
+	if !ok || e.event != "run" || e.id != strconv.Itoa(step) || body(t, e.data)["updatedAt"] != web.Timestamp(run.UpdatedAt) {
+		t.Fatalf("got %+v, %t; want the run after step %d, %s", e, ok, step, web.Timestamp(run.UpdatedAt))
+	}
+}
+
+// step checks that the next event is this step.
+func (r *reader) step(t *testing.T, what lifecycle.What, step int) {
+	t.Helper()
+	e, ok := r.next(t)
+	if !ok || e.event != "step" || e.id != strconv.Itoa(step)+".step" || body(t, e.data)["what"] != string(what) {
+		t.Fatalf("got %+v, %t; want step %d, %s", e, ok, step, what)
 	}
 }
 
 // ends checks that there are no more events.
-func (r *reading) ends(t *testing.T) {
+func (r *reader) ends(t *testing.T) {
 	t.Helper()
 	if e, more := r.next(t); more {
 		t.Errorf("the stream goes on with %+v", e)
 	}
 }
 
-// A stream tells each version of the run as GET would show it, and ends with the run.
+// A stream tells the run as GET would show it, each step as the timeline shows it, and ends with the run.
 func TestStreamTellsTheRunToItsEnd(t *testing.T) {
 	t.Parallel()
 	q := open(t)
@@ -118,94 +130,148 @@ func TestStreamTellsTheRunToItsEnd(t *testing.T) {
 			}
 		}
 		e, _ := s.next(t)
-		if whole := q.get(t, path(run)); e.event != "run" || `"`+e.id+`"` != whole.Header.Get("Etag") || e.data != whole.Body {
+		if whole := q.get(t, path(run)); e.event != "run" || e.id != "1" || e.data != whole.Body {
 			t.Errorf("the first event is %+v; GET says %s", e, whole.Body)
 		}
+		step := 1
 		for _, verb := range []lifecycle.Verb{lifecycle.Parsed, lifecycle.Confirm, lifecycle.Complete} {
 			if kind == lifecycle.Code2WF && verb != lifecycle.Complete {
 				continue
 			}
 			run = q.Step(t, run, verb).Run
-			q.watch.changed(run.Ref)
-			s.run(t, q, run)
+			q.hot.hint(run.Ref)
+			step++
+			e, _ := s.next(t)
+			line := q.get(t, path(run)+"/timeline").JSON(t)["items"].([]any)[step-1]
+			if diff := cmp.Diff(line, any(body(t, e.data))); e.event != "step" || e.id != strconv.Itoa(step)+".step" || diff != "" {
+				t.Errorf("got %+v; want the timeline's line:\n%s", e, diff)
+			}
+			s.run(t, run, step)
 		}
 		s.ends(t)
 		again := q.stream(t, run)
-		again.run(t, q, run)
+		again.run(t, run, step)
 		again.ends(t)
 	}
 }
 
-// A change of which nobody was told is found by the stream's own look.
+// A change of which nobody was told is found by the looks.
 func TestStreamLooksForItself(t *testing.T) {
 	t.Parallel()
 	q := open(t)
 	run := q.In(t, lifecycle.Code2WF, lifecycle.Processing)
 	s := q.stream(t, run)
-	s.run(t, q, run)
-	s.run(t, q, q.Step(t, run, lifecycle.Fail).Run)
+	s.run(t, run, 1)
+	next := q.Step(t, run, lifecycle.Fail).Run
+	s.step(t, lifecycle.WasFailed, 2)
+	s.run(t, next, 2)
 	s.ends(t)
 }
 
-// Progress is told once, as it comes; the run is not told again for it.
+// Progress is told once, as it comes; the run is not told again for it, and the reader keeps its place.
 func TestStreamTellsProgressOnce(t *testing.T) {
 	t.Parallel()
 	q := open(t)
 	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
 	s := q.stream(t, run)
-	s.run(t, q, run)
+	s.run(t, run, 1)
 	at := time.Now()
 	for i, message := range []string{"Reading", "Reading more"} {
-		q.watch.progressed(run.Ref, report(run, at.Add(time.Duration(i)*time.Second), float64(40+i), message))
+		q.self.heard(run.Ref, report(run, at.Add(time.Duration(i)*time.Second), float64(40+i), message))
 		e, _ := s.next(t)
-		if got := body(t, e.data); e.event != "progress" || got["message"] != message || got["percent"] != float64(40+i) {
+		if got := body(t, e.data); e.event != "progress" || e.id != "" || got["message"] != message || got["percent"] != float64(40+i) {
 			t.Fatalf("got %+v; want the progress %q", e, message)
 		}
-		if id := strings.Trim(web.ETag(run.ID, run.UpdatedAt), `"`); e.id != id {
-			t.Errorf("the progress has the id %s; want the version's, %s", e.id, id)
-		}
 		for range 3 { // hints that have nothing new
-			q.watch.changed(run.Ref)
-			servicetest.Eventually(t, "the hint was taken", func() bool { return q.watch.untold(run.Ref) == 0 })
+			q.hot.hint(run.Ref)
+			servicetest.Eventually(t, "the hint was taken", func() bool { return q.hot.heeds(run.Ref) })
 		}
 	}
 	next := q.Step(t, run, lifecycle.Cancel).Run
-	q.watch.changed(run.Ref)
-	s.run(t, q, next) // and not the progress once more
+	q.hot.hint(run.Ref)
+	s.step(t, lifecycle.WasCancelled, 2) // and not the progress once more
+	s.run(t, next, 2)
 	s.ends(t)
 }
 
-// Who comes back with the version they have seen is told only what is new.
+// Who comes back is told every step that was missed, whichever event was the last to arrive, and none twice. Catches a stream that
+// tells only how it is now, and one whose ids lose the run between a step and itself.
 func TestStreamGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	q := open(t)
 	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
-	seen := strings.Trim(web.ETag(run.ID, run.UpdatedAt), `"`)
-	s := q.stream(t, run, "Last-Event-ID", seen)
+	run = q.Step(t, run, lifecycle.Parsed).Run
+	run = q.Step(t, run, lifecycle.Confirm).Run
+	for seen, missed := range map[string][]int{"1": {2, 3}, "2": {3}, "2.step": {3}, "3.step": {}, "0": {1, 2, 3}} {
+		s := q.stream(t, run, "Last-Event-ID", seen)
+		for _, step := range missed {
+			s.step(t, []lifecycle.What{"", lifecycle.WasCreated, lifecycle.WasParsed, lifecycle.WasConfirmed}[step], step)
+		}
+		s.run(t, run, 3)
+		s.hangUp()
+	}
+	for _, made := range []string{"garbage", "4", "4.step", "-1", "03", "3.5", "99999999999999999999"} {
+		s := q.stream(t, run, "Last-Event-ID", made)
+		s.run(t, run, 3)
+		s.hangUp()
+	}
+	s := q.stream(t, run, "Last-Event-ID", "3")
 	if lines, ok := s.block(t); !ok || len(lines) != 1 || !strings.HasPrefix(lines[0], ":") {
 		t.Errorf("the first word is %q; want a sign of life", lines)
 	}
-	next := q.Step(t, run, lifecycle.Parsed).Run
-	q.watch.changed(run.Ref)
-	s.run(t, q, next)
-
-	missed := q.stream(t, run, "Last-Event-ID", seen)
-	missed.run(t, q, next)
-	unreadable := q.stream(t, run, "Last-Event-ID", "garbage")
-	unreadable.run(t, q, next)
+	next := q.Step(t, run, lifecycle.Complete).Run
+	q.hot.hint(run.Ref)
+	s.step(t, lifecycle.WasCompleted, 4)
+	s.run(t, next, 4)
+	s.ends(t)
 }
 
-// Who has seen the end is told to stop asking: an EventSource that got an empty stream would come back for ever.
+// A worker's word that came too late is in the timeline and changes nothing: no stream tells it.
+func TestStreamPassesLateWordsOver(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
+	run = q.Step(t, run, lifecycle.Parsed).Run
+	q.Step(t, run, lifecycle.Parsed)              // line 3: told twice
+	next := q.Step(t, run, lifecycle.Confirm).Run // line 4
+	s := q.stream(t, run, "Last-Event-ID", "1")
+	s.step(t, lifecycle.WasParsed, 2)
+	s.step(t, lifecycle.WasConfirmed, 4)
+	s.run(t, next, 4)
+}
+
+// A reader who was told more by another replica is not told less by this one, hint or no hint.
+func TestStreamDoesNotGoBack(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
+	q.get(t, path(run)) // this replica knows step 1
+	next := q.Step(t, run, lifecycle.Parsed).Run
+	s := q.stream(t, run, "Last-Event-ID", "2")
+	if lines, ok := s.block(t); !ok || len(lines) != 1 || !strings.HasPrefix(lines[0], ":") {
+		t.Errorf("the first word is %q; want a sign of life", lines)
+	}
+	after := q.Step(t, next, lifecycle.Reject).Run
+	s.step(t, lifecycle.WasRejected, 3)
+	s.run(t, after, 3)
+	s.ends(t)
+}
+
+// Who has seen the end is told to stop asking: an EventSource that got an empty stream would come back for ever. Who has seen only the
+// step that led there has not.
 func TestStreamOfASeenEndIs204(t *testing.T) {
 	t.Parallel()
 	q := open(t)
 	run := q.In(t, lifecycle.WF2Des, lifecycle.Completed)
-	if s := q.stream(t, run, "Last-Event-ID", eventID(run)); s.StatusCode != http.StatusNoContent {
+	end := len(q.get(t, path(run)+"/timeline").JSON(t)["items"].([]any))
+	if s := q.stream(t, run, "Last-Event-ID", strconv.Itoa(end)); s.StatusCode != http.StatusNoContent {
 		t.Errorf("%s, want 204", s.Status)
 	}
-	s := q.stream(t, run)
-	s.run(t, q, run)
-	s.ends(t)
+	for _, seen := range []string{"", strconv.Itoa(end) + ".step"} {
+		s := q.stream(t, run, "Last-Event-ID", seen)
+		s.run(t, run, end)
+		s.ends(t)
+	}
 }
 
 // Who hangs up is noticed at once, even when the GET had a body that nobody wanted. Catches a stream that goes on for nobody.
@@ -225,17 +291,11 @@ func TestReadersWithABodyAreMissedToo(t *testing.T) {
 			}
 			gone <- err
 		}()
-		until(t, "the reader is there", func() bool { return q.waiting(run) == 1 })
+		until(t, "the reader is there", func() bool { return q.hot.waiters(run.Ref) == 1 })
 		hangUp()
 		<-gone
-		until(t, "the reader is gone", func() bool { return q.waiting(run) == 0 })
+		until(t, "the reader is gone", func() bool { return q.hot.waiters(run.Ref) == 0 })
 	}
-}
-
-func (q *query) waiting(run lifecycle.Run) int {
-	q.watch.mu.Lock()
-	defer q.watch.mu.Unlock()
-	return len(q.watch.waiting[run.Ref])
 }
 
 // until waits, not for long, for something to become so.
@@ -254,9 +314,9 @@ func TestStreamOfADeletedRunEnds(t *testing.T) {
 	q := open(t)
 	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
 	s := q.stream(t, run)
-	s.run(t, q, run)
+	s.run(t, run, 1)
 	q.SQL.MustExec(`UPDATE wf2des SET status = '4', phase = NULL, deleted_at = now() WHERE id = $1`, run.ID)
-	q.watch.changed(run.Ref)
+	q.hot.hint(run.Ref)
 	s.ends(t)
 }
 
@@ -290,7 +350,7 @@ func TestWhoGetsAStream(t *testing.T) {
 	if head.Status != 200 || head.Header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("HEAD of a stream: %d %v", head.Status, head.Header)
 	}
-	if n := q.watch.waiters(open.Ref); n != 0 {
+	if n := q.hot.waiters(open.Ref); n != 0 {
 		t.Error("a HEAD is told of changes for as long as the run lasts, on a connection that its client takes for free")
 	}
 }
@@ -303,19 +363,19 @@ func TestStreamIsForgottenWithItsReader(t *testing.T) {
 	q.HTTP.CloseIdleConnections()
 	before := runtime.NumGoroutine()
 	const readers = 20
-	var streams []*reading
+	var streams []*reader
 	for range readers {
 		s := q.stream(t, run)
-		s.run(t, q, run)
+		s.run(t, run, 1)
 		streams = append(streams, s)
 	}
-	if n := q.watch.waiters(run.Ref); n != readers {
+	if n := q.hot.waiters(run.Ref); n != readers {
 		t.Errorf("%d readers are watched for; want %d", n, readers)
 	}
 	for _, s := range streams {
 		s.hangUp()
 	}
-	servicetest.Eventually(t, "the readers are forgotten", func() bool { return q.watch.waiters(run.Ref) == 0 })
+	servicetest.Eventually(t, "the readers are forgotten", func() bool { return q.hot.waiters(run.Ref) == 0 })
 	servicetest.Eventually(t, "their goroutines have ended", func() bool {
 		q.HTTP.CloseIdleConnections()
 		return runtime.NumGoroutine() <= before+2

@@ -7,9 +7,9 @@ import (
 	"framerun.dev/pkg/web"
 )
 
-// entry is one line of a timeline: who did what when, and what became of it. A worker's word that came too late is there too, with
+// line is one line of a timeline: who did what when, and what became of it. A worker's word that came too late is there too, with
 // its outcome; it changed nothing.
-type entry struct {
+type line struct {
 	Seq            int                       `json:"seq"`
 	What           lifecycle.What            `json:"what"`
 	Outcome        lifecycle.Outcome         `json:"outcome"`
@@ -38,16 +38,16 @@ func (s *server) timeline(kind lifecycle.Kind) web.Handler {
 		if err != nil {
 			return nil, err
 		}
-		items := make([]entry, len(events))
+		items := make([]line, len(events))
 		for i, e := range events {
-			items[i] = show(e)
+			items[i] = lineOf(e)
 		}
 		return &web.Reply{Body: map[string]any{"items": items}}, nil
 	}
 }
 
-func show(e lifecycle.Event) entry {
-	out := entry{
+func lineOf(e lifecycle.Event) line {
+	out := line{
 		Seq: e.Seq, What: e.What, Outcome: e.Outcome, By: e.By.Voice, Actor: e.By.Name, To: e.To, Attempt: e.Attempt,
 		At: web.Timestamp(e.At), ResultURL: e.Data.ResultURL, ErrorMessage: e.Data.ErrorMessage,
 		FlagCount: e.Data.FlagCount, ScoreVersion: e.Data.ScoreVersion, FeedbackStatus: e.Data.Feedback,

@@ -49,7 +49,7 @@ func (a *asked) answer(t *testing.T) servicetest.Reply {
 func (q *query) waitFor(t *testing.T, run lifecycle.Run, prefer string) *asked {
 	t.Helper()
 	a := q.ask(q.Request(t, "GET", path(run), q.Owner, "", "If-None-Match", web.ETag(run.ID, run.UpdatedAt), "Prefer", prefer))
-	servicetest.Eventually(t, "the request waits", func() bool { return q.watch.waiters(run.Ref) == 1 })
+	servicetest.Eventually(t, "the request waits", func() bool { return q.hot.waiters(run.Ref) == 1 })
 	return a
 }
 
@@ -77,10 +77,10 @@ func TestWaitIsWokenByHints(t *testing.T) {
 	for range rounds {
 		run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
 		waiting := q.waitFor(t, run, "wait=25")
-		q.watch.changed(run.Ref) // a hint without a change answers nothing
-		servicetest.Eventually(t, "the hint was taken", func() bool { return q.watch.untold(run.Ref) == 0 })
+		q.hot.hint(run.Ref) // a hint without a change answers nothing
+		servicetest.Eventually(t, "the hint was taken", func() bool { return q.hot.heeds(run.Ref) })
 		next := q.Step(t, run, lifecycle.Parsed).Run
-		q.watch.changed(run.Ref)
+		q.hot.hint(run.Ref)
 		reply := waiting.answer(t)
 		if reply.Status != 200 || reply.Header.Get("Etag") != web.ETag(next.ID, next.UpdatedAt) || reply.JSON(t)["phase"] != "awaiting_confirm" {
 			t.Errorf("got %d %s", reply.Status, reply.Body)
@@ -122,7 +122,7 @@ func TestWaitEnds(t *testing.T) {
 	if waiting.took < 2*time.Second {
 		t.Errorf("answered after %s already", waiting.took)
 	}
-	if n := q.watch.waiters(run.Ref); n != 0 {
+	if n := q.hot.waiters(run.Ref); n != 0 {
 		t.Errorf("%d requests are still watched for", n)
 	}
 }
@@ -134,7 +134,7 @@ func TestWaitForADeletedRun(t *testing.T) {
 	run := q.In(t, lifecycle.WF2Des, lifecycle.Failed)
 	waiting := q.waitFor(t, run, "wait=25")
 	q.Step(t, run, lifecycle.Delete)
-	q.watch.changed(run.Ref)
+	q.hot.hint(run.Ref)
 	waiting.answer(t).Refused(t, 404, "not_found")
 }
 
@@ -146,10 +146,10 @@ func TestWaitIsForgottenWithItsClient(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
 	r := q.Request(t, "GET", path(run), q.Owner, "", "If-None-Match", web.ETag(run.ID, run.UpdatedAt), "Prefer", "wait=25")
 	a := q.ask(r.WithContext(ctx))
-	servicetest.Eventually(t, "the request waits", func() bool { return q.watch.waiters(run.Ref) == 1 })
+	servicetest.Eventually(t, "the request waits", func() bool { return q.hot.waiters(run.Ref) == 1 })
 	hangUp()
 	<-a.done
-	servicetest.Eventually(t, "the request is forgotten", func() bool { return q.watch.waiters(run.Ref) == 0 })
+	servicetest.Eventually(t, "the request is forgotten", func() bool { return q.hot.waiters(run.Ref) == 0 })
 }
 
 // What is preferred is said as RFC 7240 has it, and what was applied is answered.

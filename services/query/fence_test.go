@@ -43,7 +43,7 @@ func endpoints(t *testing.T, w *servicetest.World) []servicetest.Endpoint {
 // Every endpoint with every method as everybody.
 func TestFence(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := still(t)
 	servicetest.Fence(t, q.World, q.Client, endpoints(t, q.World))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/servicetest"
+	"framerun.dev/pkg/store/storetest"
 	"framerun.dev/pkg/web"
 )
 
@@ -33,7 +34,7 @@ func TestRunStartsAndEndsCleanly(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	q := &query{World: servicetest.New(t)}
-	service := q.Start(t, run, q.Environment(t, map[string]string{"ARTIFACTS_BUCKET": "bucket", "S3_PATH_STYLE": "true", "RESULT_LINK_TTL": "1m"}))
+	service := q.Start(t, run, q.Environment(t, map[string]string{"DATABASE_URL": storetest.Reader(t, q.World.URL), "ARTIFACTS_BUCKET": "bucket", "S3_PATH_STYLE": "true", "RESULT_LINK_TTL": "1m"}))
 	q.Client = service.Client
 	done, open := q.In(t, lifecycle.Code2WF, lifecycle.Completed), q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
 	if link := q.get(t, path(done)+"/result").JSON(t)["url"].(string); !strings.HasPrefix(link, "http://127.0.0.1:9/bucket/code2wf/"+done.ID) {

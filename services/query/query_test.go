@@ -13,6 +13,7 @@ import (
 	"framerun.dev/pkg/artifacts"
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/servicetest"
+	"framerun.dev/pkg/store"
 	"framerun.dev/pkg/store/storetest"
 )
 
@@ -38,11 +39,16 @@ func open(t *testing.T) *query {
 	return q
 }
 
-// still opens a service that looks at nothing but what it is asked for.
+// still opens a service that looks at nothing but what it is asked for. It signs in to PostgreSQL as one that may only read.
 func still(t *testing.T) *query {
 	t.Helper()
 	q := &query{World: servicetest.New(t)}
-	q.self = newServer(q.Store, q.People, &artifacts.Links{
+	reader, err := store.Open(storetest.Reader(t, q.World.URL), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { reader.Close() })
+	q.self = newServer(reader, q.People, &artifacts.Links{
 		Client: s3.New(s3.Options{Region: "ap-northeast-1", Credentials: aws.CredentialsProviderFunc(s3Key)}),
 		Bucket: "framerun-artifacts", Valid: 5 * time.Minute,
 	})

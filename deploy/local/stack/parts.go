@@ -34,34 +34,42 @@ const bucket = "framerun-artifacts"
 // startPostgres begins with an empty database each time: the queues live in memory, so an older run would wait for a job that is
 // gone.
 func (s *Stack) startPostgres(ctx context.Context) error {
-	s.address.Postgres = s.config.DatabaseURL
-	if s.config.DatabaseURL != "" {
-		s.say("using the database that DATABASE_URL names")
-	} else {
-		server, err := localpg.Start(ctx, localpg.Config{Port: s.ports.Base + postgresPort, Durable: true,
-			LogFile: filepath.Join(s.logs(), "postgres.log")})
-		if err != nil {
-			return err
-		}
-		s.onStop("PostgreSQL", server.Stop)
-		s.address.Postgres = server.URL("postgres")
+	if url := s.config.DatabaseURL; url != "" {
+		s.say("using the database that DATABASE_URL names, for service query with the same rights as for the others")
+		s.address.Postgres, s.reader = url, url
+		return migrate(ctx, url)
 	}
-	return migrate(ctx, s.address.Postgres)
+	server, err := localpg.Start(ctx, localpg.Config{Port: s.ports.Base + postgresPort, Durable: true,
+		LogFile: filepath.Join(s.logs(), "postgres.log")})
+	if err != nil {
+		return err
+	}
+	s.onStop("PostgreSQL", server.Stop)
+	s.address.Postgres = server.URL("postgres")
+	s.reader = strings.Replace(s.address.Postgres, localpg.Superuser, readerRole, 1)
+	return migrate(ctx, s.address.Postgres, `ALTER ROLE `+readerRole+` LOGIN`)
 }
 
-func migrate(ctx context.Context, url string) error {
+// readerRole is who service query signs in as (migrations/00008_reader_role.sql).
+const readerRole = "framerun_reader"
+
+func migrate(ctx context.Context, url string, after ...string) error {
 	db, err := sql.Open("postgres", url)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if err := platform.Up(ctx, db); err != nil {
-		return err
+	for _, step := range []func(context.Context, *sql.DB) error{platform.Up, migrations.Up, platform.Seed} {
+		if err := step(ctx, db); err != nil {
+			return err
+		}
 	}
-	if err := migrations.Up(ctx, db); err != nil {
-		return err
+	for _, statement := range after {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
 	}
-	return platform.Seed(ctx, db)
+	return nil
 }
 
 func (s *Stack) startNATS(context.Context) error {

@@ -93,7 +93,7 @@ func (s *Stack) environment(name string, i int) []string {
 		"intake": {"STATUS_URL": a.Webhook.URL,
 			"SQS_QUEUE_URLS": "wf2des=" + a.Queues["wf2des"] + ",des2wf=" + a.Queues["des2wf"] + ",code2wf=" + a.Queues["code2wf"]},
 		"status": {"WEBHOOK_SECRETS": a.Webhook.Secret, "SERVICE_ACCOUNT_SUB": platform.UserWorker},
-		"query":  {"ARTIFACTS_BUCKET": a.Bucket, "S3_PATH_STYLE": "true"},
+		"query":  {"DATABASE_URL": s.reader, "ARTIFACTS_BUCKET": a.Bucket, "S3_PATH_STYLE": "true"},
 	}
 	parts := []map[string]string{env, own[name]}
 	if name != "status" {

@@ -43,6 +43,7 @@ type Stack struct {
 	config    Config
 	ports     Ports
 	address   Address
+	reader    string // the database as service query signs in to it
 	issuer    *issuer.Issuer
 	processes map[string]*process
 	closers   []closer // in the order of starting; stopped in the other

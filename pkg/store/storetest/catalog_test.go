@@ -127,15 +127,19 @@ func TestColumnsAreThoseOfTheSeeds(t *testing.T) {
 	}
 }
 
-func TestIndexesAreThoseOfTheSeeds(t *testing.T) {
+func TestIndexesAreThoseOfTheSeedsAndOurs(t *testing.T) {
 	t.Parallel()
 	db := connect(t, New(t))
 	want := lines(`
+		CREATE INDEX code2wf_file_inbox_idx ON public.code2wf USING btree (organization_id, project_id, figma_file_key, created_at DESC, id DESC) WHERE ((deleted_at IS NULL) AND (status = '1'::wf2des_status) AND (materialized_at IS NULL))
+		CREATE INDEX code2wf_file_list_idx ON public.code2wf USING btree (organization_id, project_id, figma_file_key, created_at DESC, id DESC) WHERE (deleted_at IS NULL)
+		CREATE INDEX code2wf_list_idx ON public.code2wf USING btree (organization_id, project_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL)
 		CREATE INDEX code2wf_org_project_file_status_idx ON public.code2wf USING btree (organization_id, project_id, figma_file_key, status)
 		CREATE INDEX code2wf_page_import_id_idx ON public.code2wf USING btree (page_import_id)
 		CREATE UNIQUE INDEX code2wf_pkey ON public.code2wf USING btree (id)
 		CREATE INDEX code2wf_project_id_deleted_at_idx ON public.code2wf USING btree (project_id, deleted_at)
 		CREATE INDEX code2wf_project_status_idx ON public.code2wf USING btree (project_id, status)
+		CREATE INDEX code2wf_unsettled_idx ON public.code2wf USING btree (organization_id, project_id, status, created_at DESC, id DESC) WHERE ((deleted_at IS NULL) AND ((status <> '1'::wf2des_status) OR (materialized_at IS NULL)))
 		CREATE INDEX idempotency_key_created_at_idx ON public.idempotency_key USING btree (created_at)
 		CREATE UNIQUE INDEX idempotency_key_pkey ON public.idempotency_key USING btree (organization_id, caller, key)
 		CREATE INDEX outbox_pending_idx ON public.outbox USING btree (destination, id) WHERE (state = 'pending'::text)
@@ -143,9 +147,13 @@ func TestIndexesAreThoseOfTheSeeds(t *testing.T) {
 		CREATE UNIQUE INDEX outbox_pkey ON public.outbox USING btree (id)
 		CREATE INDEX outbox_set_aside_idx ON public.outbox USING btree (settled_at) WHERE (state = 'set_aside'::text)
 		CREATE UNIQUE INDEX run_event_pkey ON public.run_event USING btree (kind, run_id, seq)
+		CREATE INDEX wf2des_file_inbox_idx ON public.wf2des USING btree (organization_id, project_id, figma_file_key, created_at DESC, id DESC) WHERE ((deleted_at IS NULL) AND (status = '1'::wf2des_status) AND (materialized_at IS NULL))
+		CREATE INDEX wf2des_file_list_idx ON public.wf2des USING btree (organization_id, project_id, figma_file_key, created_at DESC, id DESC) WHERE (deleted_at IS NULL)
+		CREATE INDEX wf2des_list_idx ON public.wf2des USING btree (organization_id, project_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL)
 		CREATE UNIQUE INDEX wf2des_open_generation_uq ON public.wf2des USING btree (project_id, figma_file_key, wf_node_id, edge) WHERE (status = '0'::wf2des_status)
 		CREATE INDEX wf2des_org_project_file_status_idx ON public.wf2des USING btree (organization_id, project_id, figma_file_key, status)
-		CREATE UNIQUE INDEX wf2des_pkey ON public.wf2des USING btree (id)`)
+		CREATE UNIQUE INDEX wf2des_pkey ON public.wf2des USING btree (id)
+		CREATE INDEX wf2des_unsettled_idx ON public.wf2des USING btree (organization_id, project_id, status, created_at DESC, id DESC) WHERE ((deleted_at IS NULL) AND ((status <> '1'::wf2des_status) OR (materialized_at IS NULL)))`)
 	got := texts(t, db, `SELECT indexdef FROM pg_indexes WHERE tablename = ANY (string_to_array($1, ' ')) ORDER BY indexname`,
 		"wf2des code2wf run_event outbox idempotency_key")
 	if diff := cmp.Diff(want, got); diff != "" {

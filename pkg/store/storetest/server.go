@@ -26,6 +26,7 @@ type server struct {
 	admin  *sql.DB
 	prefix string // of the names of the databases made here: several test binaries may share a server
 	made   atomic.Int64
+	reader url.Userinfo // who may only read, in all of them
 }
 
 // open uses the server that address names, or starts one.
@@ -92,7 +93,25 @@ func (s *server) fillTemplate(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.makeReader(ctx)
+}
+
+// makeReader makes a role that can sign in and has the rights of framerun_reader (migrations/00008_reader_role.sql).
+func (s *server) makeReader(ctx context.Context) error {
+	name, password := s.prefix+"reader", rand.Text()
+	_, err := s.admin.ExecContext(ctx, fmt.Sprintf(`CREATE ROLE %s LOGIN PASSWORD '%s' IN ROLE framerun_reader`, name, password))
+	s.reader = *url.UserPassword(name, password)
+	return err
+}
+
+// asReader is the same database for somebody who may only read.
+func (s *server) asReader(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address // it was made by this package
+	}
+	u.User = &s.reader
+	return u.String()
 }
 
 // clone makes a copy of the template and names it.
@@ -127,5 +146,7 @@ func (s *server) drop(ctx context.Context, name string) error {
 }
 
 func (s *server) close(ctx context.Context) error {
-	return errors.Join(s.drop(ctx, s.template()), s.admin.Close(), s.stop())
+	err := s.drop(ctx, s.template())
+	_, gone := s.admin.ExecContext(ctx, `DROP ROLE IF EXISTS `+s.prefix+`reader`)
+	return errors.Join(err, gone, s.admin.Close(), s.stop())
 }

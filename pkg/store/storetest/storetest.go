@@ -66,6 +66,16 @@ func New(t testing.TB) string {
 	return fresh(t, (*server).clone)
 }
 
+// Reader is the URL of a database that New has made, for somebody with the rights of service query: framerun_reader's.
+func Reader(t testing.TB, address string) string {
+	t.Helper()
+	s, err := shared.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.asReader(address)
+}
+
 // empty is the URL of a fresh database without any table.
 func empty(t testing.TB) string {
 	t.Helper()

@@ -51,10 +51,28 @@ func (r *run) hear(e event) error {
 	switch e.name {
 	case "run":
 		return r.hearRun(e.data)
+	case "step":
+		return r.hearStep(e.data)
 	case "progress":
 		return r.hearProgress(e.data)
 	}
-	return surprise("stream of run "+r.now.ID, "run or progress", e.name)
+	return surprise("stream of run "+r.now.ID, "run, step or progress", e.name)
+}
+
+// hearStep tells who led the run on; where to, the run that follows says.
+func (r *run) hearStep(data string) error {
+	var s struct {
+		What string `json:"what"`
+		By   string `json:"by"`
+	}
+	if err := json.Unmarshal([]byte(data), &s); err != nil {
+		return fmt.Errorf("stream of run %s: %w", r.now.ID, err)
+	}
+	if s.What == "" || s.By == "" {
+		return surprise("stream of run "+r.now.ID, "a step that says what happened", data)
+	}
+	r.say("     %s by the %s", s.What, s.By)
+	return nil
 }
 
 func (r *run) hearRun(data string) error {

@@ -17,7 +17,8 @@ func readHeaders(g *generator, e *entry) []Field {
 	}
 	if g.chance(2) {
 		h = append(h, Field{"Accept", pick(g, []string{"text/event-stream", "application/json, text/event-stream;q=0.5", "TEXT/EVENT-STREAM"})})
-		h = append(h, Field{"Last-Event-ID", pick(g, []string{"", "x", strings.Trim(e.etag(), `"`), "\xff", strings.Repeat("9", 2000)})})
+		h = append(h, Field{"Last-Event-ID", pick(g, []string{"", "x", strings.Trim(e.etag(), `"`), "\xff", strings.Repeat("9", 2000),
+			"1", "2", "3", "1.step", "2.step", fmt.Sprint(e.lines), fmt.Sprint(e.lines, ".step"), "-1", "01"})})
 	}
 	if g.IntN(2000) == 0 {
 		h = append(h, Field{"If-None-Match", e.etag()}, Field{"Prefer", "wait=1"})

@@ -71,7 +71,7 @@ func (v *verdict) event(reply *Reply) {
 		return
 	}
 	_, data, ok := bytes.Cut(reply.Body, []byte("\ndata: "))
-	begun := strings.HasPrefix(event, "event: run\nid: ") || strings.HasPrefix(event, "event: progress\nid: ")
+	begun := strings.HasPrefix(event, "event: run\nid: ") || strings.HasPrefix(event, "event: step\nid: ")
 	if first, _, _ := bytes.Cut(data, []byte("\n")); ok && begun {
 		read(first, &v.problems)
 		return

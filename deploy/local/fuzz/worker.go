@@ -52,6 +52,9 @@ func (w *worker) hangUp() {
 func (w *worker) one(index int, r *Request) {
 	w.calm(r)
 	reply, err := w.wires[r.Service].exchange(r)
+	if err == nil {
+		reply, err = w.catchUp(r, reply)
+	}
 	if err != nil {
 		w.report.count(r, nil, nil)
 		if r.Raw && !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-const usage = `usage: bench quick | reading | writing | growth | all
+var usage = `usage: bench quick | reading | writing | growth | all | profile <operation>
 
   quick      the key ratios, in less than a minute and a half
   reading    GET hot, 304 and from PostgreSQL, lists, waiting; about ten minutes
   writing    create, webhook, confirm, relay
   growth     the same operations at 10 thousand, 1 million and 5 million rows
   all        all three as Markdown, in about forty minutes
+  profile    a CPU profile of the service that does the operation: ` + profiledNames() + `
 
 environment: PORT_BASE (18000), ROUNDS, CLIENTS (64 alone, say)
 `
@@ -41,6 +42,9 @@ func run(ctx context.Context, args []string) error {
 	wishes := map[string]func(context.Context, *bench) error{
 		"quick": withHistory(quick), "reading": withHistory(reading), "writing": withHistory(writing), "growth": growth,
 		"all": withHistory(writing, reading, growth),
+	}
+	if len(args) == 2 && args[0] == "profile" && profiled[args[1]] != nil {
+		wishes["profile"], args = withHistory(profiling(args[1])), args[:1]
 	}
 	if len(args) != 1 || wishes[args[0]] == nil {
 		fmt.Fprint(os.Stderr, usage)

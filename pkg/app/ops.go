@@ -3,6 +3,7 @@ package app
 import (
 	"io"
 	"net/http"
+	"net/http/pprof"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -21,10 +22,15 @@ func NewRegistry() *prometheus.Registry {
 }
 
 // ops is the handler of the ops port. /livez asks nothing: restarting this process mends no dependency.
-func ops(health *Health, metrics prometheus.Gatherer) http.Handler {
+func ops(health *Health, metrics prometheus.Gatherer, profiling bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "alive\n") })
 	mux.Handle("GET /readyz", health)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	if profiling {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	return mux
 }

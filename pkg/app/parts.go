@@ -41,6 +41,7 @@ type Base struct {
 	NATSURL     string        // NATS_URL
 	LogLevel    slog.Level    // LOG_LEVEL
 	MaxInFlight int           // MAX_IN_FLIGHT: more requests at once are answered 503
+	Profiling   bool          // PROFILING: the ops port shows where time and memory go; what it shows may hold what callers sent
 	DrainDelay  time.Duration // DRAIN_DELAY: how long a load balancer needs to hear of readyz
 }
 
@@ -55,6 +56,7 @@ func ReadBase(e *Env, maxInFlight int) Base {
 		NATSURL:     e.RequiredURL("NATS_URL", "nats", "tls"),
 		LogLevel:    e.Level("LOG_LEVEL", slog.LevelInfo),
 		MaxInFlight: e.Int("MAX_IN_FLIGHT", maxInFlight, 1, 1_000_000),
+		Profiling:   e.Bool("PROFILING", false),
 		DrainDelay:  e.Duration("DRAIN_DELAY", 0),
 	}
 }
@@ -142,6 +144,6 @@ func (p *Parts) Serve(ctx context.Context, s Serving) error {
 		Handler: web.Wrap(s.Routes, web.Options{
 			Service: p.Service, Logger: p.Log, Metrics: p.Metrics, MaxInFlight: p.Base.MaxInFlight, NoCORS: s.NoCORS,
 		}),
-		Health: NewHealth(checks...), Metrics: p.Metrics, Logger: p.Log, DrainDelay: p.Base.DrainDelay, Background: s.Background,
+		Health: NewHealth(checks...), Metrics: p.Metrics, Logger: p.Log, Profiling: p.Base.Profiling, DrainDelay: p.Base.DrainDelay, Background: s.Background,
 	})
 }

@@ -24,6 +24,7 @@ type Config struct {
 	Health    *Health
 	Metrics   prometheus.Gatherer
 	Logger    *slog.Logger
+	Profiling bool // the ops port offers /debug/pprof/ too
 
 	// DrainDelay is how long requests are still accepted after readyz has begun to say no: the time that a load balancer needs
 	// to hear of it. 0 on a single machine.
@@ -102,7 +103,7 @@ type life struct {
 func newLife(c Config) *life {
 	l := &life{Config: c, drain: make(drain), failed: make(chan error, len(c.Background)+2)}
 	l.public = c.server(l.drain.announced(c.Handler))
-	l.ops = c.server(ops(c.Health, c.Metrics))
+	l.ops = c.server(ops(c.Health, c.Metrics, c.Profiling))
 	return l
 }
 

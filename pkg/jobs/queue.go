@@ -29,14 +29,6 @@ type Queues struct {
 	Prefix    func(run lifecycle.Ref, attempt int) string // where an attempt's artifacts belong
 }
 
-// Route is the name of the queue for a run: its edge, or its kind for code2wf.
-func Route(run lifecycle.Run) string {
-	if run.Kind == lifecycle.WF2Des {
-		return string(run.Edge)
-	}
-	return string(run.Kind)
-}
-
 // Send delivers each job to its queue, in batches, at the same time. The error at an index is that job's own; a message that SQS
 // refuses for what it is wraps lifecycle.ErrUndeliverable.
 func (q *Queues) Send(ctx context.Context, jobs []lifecycle.Job) []error {
@@ -56,10 +48,10 @@ func (q *Queues) pack(jobs []lifecycle.Job, errs []error) map[string][][]types.S
 	batches := map[string][][]types.SendMessageBatchRequestEntry{}
 	room := map[string]int{} // bytes left in the last batch of each queue
 	for i, job := range jobs {
-		url := q.URLs[Route(job.Run)]
+		url := q.URLs[job.Run.Work()]
 		entry, size, err := q.entry(i, job)
 		if err != nil || size > batchBytes || url == "" {
-			errs[i] = fmt.Errorf("jobs: %s of run %s: %d bytes for queue %q: %w", job.Stage, job.Run.ID, size, Route(job.Run), errors.Join(lifecycle.ErrUndeliverable, err))
+			errs[i] = fmt.Errorf("jobs: %s of run %s: %d bytes for queue %q: %w", job.Stage, job.Run.ID, size, job.Run.Work(), errors.Join(lifecycle.ErrUndeliverable, err))
 			continue
 		}
 		last := len(batches[url]) - 1

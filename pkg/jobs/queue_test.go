@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"framerun.dev/pkg/jobs"
 	"framerun.dev/pkg/lifecycle"
 	"github.com/google/go-cmp/cmp"
 )
@@ -240,17 +239,5 @@ func TestQueuesDoNotWaitForEachOther(t *testing.T) {
 	errs := q.sender().Send(t.Context(), []lifecycle.Job{job(1), job(2, func(j *lifecycle.Job) { j.Run.Edge = lifecycle.EdgeDes2WF }), job(3, asCode2WF)})
 	if diff := cmp.Diff([]string{"sent", "later", "sent"}, fates(errs)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// Catches a run that has no queue of its name.
-func TestRoute(t *testing.T) {
-	t.Parallel()
-	for want, run := range map[string]lifecycle.Run{
-		"wf2des": job(1).Run, "des2wf": {Ref: lifecycle.Ref{Kind: lifecycle.WF2Des}, Edge: lifecycle.EdgeDes2WF}, "code2wf": job(1, asCode2WF).Run,
-	} {
-		if got := jobs.Route(run); got != want {
-			t.Errorf("Route is %q, want %q", got, want)
-		}
 	}
 }

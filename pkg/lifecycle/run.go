@@ -55,6 +55,14 @@ type Run struct {
 	DeletedBy *string
 }
 
+// Work names the kind of work that a worker is asked for, and so the queue: the edge of a WF2Des run, else the kind.
+func (r Run) Work() string {
+	if r.Kind == WF2Des {
+		return string(r.Edge)
+	}
+	return string(r.Kind)
+}
+
 // Ended reports whether the run has reached one of its ends.
 func (r Run) Ended() bool { return !r.State.Open() }
 

@@ -140,3 +140,17 @@ func applicable(t interface{ Errorf(string, ...any) }, run lifecycle.Run) []life
 	}
 	return can
 }
+
+// Catches a run that has no queue of its name.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	for want, run := range map[string]lifecycle.Run{
+		"wf2des":  {Ref: lifecycle.Ref{Kind: lifecycle.WF2Des}, Edge: lifecycle.EdgeWF2Des},
+		"des2wf":  {Ref: lifecycle.Ref{Kind: lifecycle.WF2Des}, Edge: lifecycle.EdgeDes2WF},
+		"code2wf": {Ref: lifecycle.Ref{Kind: lifecycle.Code2WF}},
+	} {
+		if got := run.Work(); got != want {
+			t.Errorf("Work is %q, want %q", got, want)
+		}
+	}
+}

@@ -21,6 +21,9 @@ const (
 	Batch = 100
 	// Look is how long a lane sleeps at most when nobody wakes it: NATS may lose every hint.
 	Look = time.Second
+	// gather is how long a lane that has just carried something lets more come together: a full batch costs hardly more than one entry,
+	// and what a lane saves is free for those whose runs it carries.
+	gather = 10 * time.Millisecond
 	// lease is how long a claimed entry is nobody else's. After a crash its entries leave this much later, so it is short;
 	// sending must end well within it, so that only a relay that is frozen, or kept waiting by PostgreSQL, can be overtaken.
 	lease, sending = 3 * time.Second, 2 * time.Second
@@ -51,13 +54,17 @@ type Lane[T any] struct {
 // Run carries until ctx ends, and finishes the round it is in. It always returns nil: whatever goes wrong is tried again.
 func (l Lane[T]) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if l.round(ctx) > 0 {
-			continue // it is going well, and more may wait: each run gives out one message at a time
+		wake, pause := l.Wake, Look
+		switch arrived := l.round(ctx); {
+		case arrived == Batch: // more wait
+			continue
+		case arrived > 0: // and more may: each run gives out one message at a time
+			wake, pause = nil, gather
 		}
 		select {
 		case <-ctx.Done():
-		case <-l.Wake:
-		case <-time.After(Look):
+		case <-wake:
+		case <-time.After(pause):
 		}
 	}
 	return nil

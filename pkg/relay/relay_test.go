@@ -333,7 +333,7 @@ func TestTwoRelaysShare(t *testing.T) {
 	var taken basket
 	run(t, w.jobs(&taken))
 	other := w.jobs(&taken)
-	other.Claim, other.Store = second.ClaimJobs, second
+	other.Claim, other.Store = second.ClaimJobs("code2wf"), second
 	run(t, other)
 	eventually(t, "the outbox is empty", func() bool { return len(w.outbox(t, "jobs")) == 0 })
 	got := taken.all()

@@ -121,7 +121,7 @@ func (b *basket) all() []string {
 }
 
 func (w *world) jobs(s Sender[lifecycle.Job]) Lane[lifecycle.Job] {
-	return Lane[lifecycle.Job]{Name: "jobs", Claim: w.ClaimJobs, Sender: s, Store: w.Store, Log: slog.New(slog.DiscardHandler)}
+	return Lane[lifecycle.Job]{Name: "jobs", Claim: w.ClaimJobs("code2wf"), Sender: s, Store: w.Store, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (w *world) events(s Sender[lifecycle.Announcement]) Lane[lifecycle.Announcement] {

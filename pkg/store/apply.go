@@ -174,6 +174,7 @@ type stepRow struct {
 	At          time.Time         `json:"at"`
 	Data        data              `json:"data"`
 	Stage       *lifecycle.Stage  `json:"stage,omitzero"`
+	Work        string            `json:"work"`
 	Traceparent *string           `json:"traceparent,omitzero"`
 }
 
@@ -187,7 +188,7 @@ func (d step) row() stepRow {
 		ErrorMessage: r.ErrorMessage, MaterializedAt: r.MaterializedAt, ScoreVersion: r.ScoreVersion,
 		UpdatedAt: r.UpdatedAt, UpdatedBy: r.UpdatedBy, DeletedAt: r.DeletedAt, DeletedBy: r.DeletedBy,
 		What: e.What, Outcome: e.Outcome, Voice: e.By.Voice, Actor: e.By.Name, FromState: e.From, ToState: e.To, Said: e.Attempt,
-		At: e.At, Data: data(e.Data), Stage: orNull(d.Job), Traceparent: orNull(e.Traceparent),
+		At: e.At, Data: data(e.Data), Stage: orNull(d.Job), Work: r.Work(), Traceparent: orNull(e.Traceparent),
 	}
 	if r.Score != nil {
 		row.Score = new(r.Score.String())
@@ -225,7 +226,7 @@ WITH step AS MATERIALIZED (
 		was_phase wf2des_phase, status wf2des_status, phase wf2des_phase, attempt integer, flag_count integer, result_url text,
 		error_message text, materialized_at timestamptz, feedback_status wf2des_feedback_status, score numeric, score_version text,
 		updated_at timestamptz, updated_by text, deleted_at timestamptz, deleted_by text, what text, outcome text, voice text,
-		actor text, from_state text, to_state text, said integer, at timestamptz, data jsonb, stage text, traceparent text)
+		actor text, from_state text, to_state text, said integer, at timestamptz, data jsonb, stage text, work text, traceparent text)
 ), moved AS (
 	UPDATE %[1]s run SET status = step.status, attempt = step.attempt, flag_count = step.flag_count, result_url = step.result_url,
 		error_message = step.error_message, materialized_at = step.materialized_at, updated_at = step.updated_at,
@@ -240,10 +241,10 @@ WITH step AS MATERIALIZED (
 	FROM step WHERE NOT applied OR id IN (SELECT id FROM moved)
 	RETURNING run_id, seq
 ), told AS (
-	INSERT INTO outbox (destination, kind, run_id, attempt, stage, seq, traceparent)
-	SELECT destination, '%[1]s', id, attempt, message.stage, message.seq, traceparent
+	INSERT INTO outbox (destination, work, kind, run_id, attempt, stage, seq, traceparent)
+	SELECT destination, message.work, '%[1]s', id, attempt, message.stage, message.seq, traceparent
 	FROM step JOIN line ON run_id = id,
-		LATERAL (VALUES ('jobs', step.stage, NULL), ('events', NULL, line.seq)) AS message (destination, stage, seq)
+		LATERAL (VALUES ('jobs', step.work, step.stage, NULL), ('events', '', NULL, line.seq)) AS message (destination, work, stage, seq)
 	WHERE applied AND (destination = 'events' OR message.stage IS NOT NULL)
 	ORDER BY n
 )

@@ -17,20 +17,18 @@ func TestClaimJobsOfSomeWork(t *testing.T) {
 	c := w.creation(lifecycle.WF2Des)
 	c.Run.Edge = lifecycle.EdgeDes2WF
 	des := w.create(t, c)
-	for _, tc := range []struct {
-		work []string
-		want []string
-	}{
-		{[]string{"des2wf"}, []string{des.ID}}, {[]string{"wf2des", "code2wf"}, []string{wf.ID, code.ID}}, {[]string{"wf2des", "des2wf", "code2wf"}, nil},
-	} {
-		parcels, err := w.ClaimJobsOf(tc.work...)(t.Context(), 10, time.Minute)
-		must(t, err)
+	w.exec(t, `UPDATE outbox SET work = '' WHERE run_id IN ($1, $2)`, des.ID, code.ID) // as a program would that does not know of work
+	for _, run := range []lifecycle.Run{wf, des, code} {
 		var got []string
-		for _, p := range parcels {
-			got = append(got, p.Load.Run.ID)
+		for range 2 { // a claim that finds nothing sorts what is not sorted yet
+			parcels, err := w.ClaimJobs(run.Work())(t.Context(), 10, time.Minute)
+			must(t, err)
+			for _, p := range parcels {
+				got = append(got, p.Load.Run.ID)
+			}
 		}
-		if !slices.Equal(got, tc.want) {
-			t.Errorf("%v: claimed %v, want %v", tc.work, got, tc.want)
+		if !slices.Equal(got, []string{run.ID}) {
+			t.Errorf("%s: claimed %v, want %v", run.Work(), got, run.ID)
 		}
 	}
 }
@@ -66,7 +64,7 @@ func TestJobsOfUnreadableRunsFailAlone(t *testing.T) {
 	w.exec(t, `ALTER TYPE wf2des_edge ADD VALUE '7'`)
 	odd, whole := w.create(t, w.creation(lifecycle.WF2Des)), w.create(t, w.creation(lifecycle.WF2Des))
 	w.exec(t, `UPDATE wf2des SET edge = '7' WHERE id = $1`, odd.ID)
-	parcels, err := w.ClaimJobs(t.Context(), 10, time.Minute)
+	parcels, err := w.ClaimJobs("wf2des")(t.Context(), 10, time.Minute)
 	must(t, err)
 	if len(parcels) != 2 || parcels[0].Broken == nil || errors.Is(parcels[0].Broken, lifecycle.ErrUndeliverable) || parcels[1].Load.Run.ID != whole.ID {
 		t.Errorf("%+v", parcels)

@@ -186,6 +186,7 @@ type newRow struct {
 	What            lifecycle.What  `json:"what"`
 	State           lifecycle.State `json:"state"`
 	Stage           lifecycle.Stage `json:"stage"`
+	Work            string          `json:"work"`
 	Traceparent     *string         `json:"traceparent"`
 }
 
@@ -195,7 +196,7 @@ func newRowOf(d lifecycle.Decision, n int) newRow {
 	row := newRow{
 		N: n, ID: r.ID, OrganizationID: r.OrganizationID, ProjectID: r.ProjectID, FigmaFileKey: r.FigmaFileKey, ScreenID: r.ScreenID,
 		PlacementTarget: r.PlacementTarget, Status: c.status, Attempt: r.Attempt, CreatedBy: r.CreatedBy, Phase: c.phase,
-		Voice: d.Event.By.Voice, What: d.Event.What, State: r.State, Stage: d.Job, Traceparent: orNull(d.Event.Traceparent),
+		Voice: d.Event.By.Voice, What: d.Event.What, State: r.State, Stage: d.Job, Work: r.Work(), Traceparent: orNull(d.Event.Traceparent),
 		PageImportID: r.PageImportID,
 	}
 	if r.Kind == lifecycle.WF2Des {
@@ -246,7 +247,7 @@ WITH asked AS MATERIALIZED (
 
 const newColumns = `n integer, id text, organization_id bigint, project_id bigint, figma_file_key text, screen_id text,
 		placement_target text, status wf2des_status, attempt integer, created_by text, voice text, what text, state text, stage text,
-		traceparent text`
+		work text, traceparent text`
 
 // firstWords is the rest of the insert: timeline, job and public event.
 func firstWords(kind lifecycle.Kind) string {
@@ -255,9 +256,10 @@ func firstWords(kind lifecycle.Kind) string {
 	SELECT '%[1]s', id, 1, what, 'applied', voice, created_by, NULL, state, attempt, created_at, created_at, traceparent
 	FROM made JOIN asked USING (id)
 ), told AS (
-	INSERT INTO outbox (destination, kind, run_id, attempt, stage, seq, traceparent)
-	SELECT destination, '%[1]s', id, attempt, message.stage, seq, traceparent
-	FROM made JOIN asked USING (id), LATERAL (VALUES ('jobs', asked.stage, NULL), ('events', NULL, 1)) AS message (destination, stage, seq)
+	INSERT INTO outbox (destination, work, kind, run_id, attempt, stage, seq, traceparent)
+	SELECT destination, message.work, '%[1]s', id, attempt, message.stage, seq, traceparent
+	FROM made JOIN asked USING (id), LATERAL (VALUES ('jobs', asked.work, asked.stage, NULL), ('events', '', NULL, 1))
+		AS message (destination, work, stage, seq)
 	ORDER BY n
 )
 SELECT project, caller, source, created_at FROM asked LEFT JOIN made USING (id) ORDER BY n`, kind)

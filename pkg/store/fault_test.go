@@ -223,7 +223,7 @@ func TestStandbyIsPromoted(t *testing.T) {
 	_, wf2des := w.Create(t.Context(), w.creation(lifecycle.WF2Des))
 	_, code2wf := w.Create(t.Context(), w.creation(lifecycle.Code2WF))
 	_, applied := w.Apply(t.Context(), command(lifecycle.Confirm, run))
-	_, claimed := w.ClaimJobs(t.Context(), 10, lease)
+	_, claimed := w.ClaimJobs("wf2des")(t.Context(), 10, lease)
 	for _, err := range []error{wf2des, code2wf, applied, claimed} {
 		if !errors.Is(err, lifecycle.ErrUnavailable) {
 			t.Errorf("on a standby: %v, want ErrUnavailable", err)
@@ -389,7 +389,7 @@ func TestServerStopsAndComesBack(t *testing.T) {
 		_, applied := w.Apply(t.Context(), command(lifecycle.Confirm, run))
 		_, read := w.Run(t.Context(), run.Ref, tenant)
 		_, listed := w.List(t.Context(), run.Kind, tenant, store.Filter{}, store.Position{}, 10)
-		_, claimed := w.ClaimJobs(t.Context(), 10, lease)
+		_, claimed := w.ClaimJobs("wf2des")(t.Context(), 10, lease)
 		pinged := w.Ping(t.Context())
 		for _, err := range []error{applied, read, listed, claimed, pinged} {
 			if !errors.Is(err, lifecycle.ErrUnavailable) {

@@ -19,36 +19,35 @@ type Parcel[T any] struct {
 	Broken error // why there is no load; lifecycle.ErrUndeliverable if there never will be
 }
 
-// ClaimJobs leases up to limit jobs that are due, oldest first and per run in order, for any worker. Jobs that nobody wants any more
-// (the run ended or moved to another attempt before they left) are marked skipped and not returned.
-func (s *Store) ClaimJobs(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
-	return s.claimJobs(ctx, nil, limit, lease)
-}
-
-// ClaimJobsOf is ClaimJobs for the jobs of some kinds of work alone: the edges of wf2des runs, and "code2wf". So a queue that is
-// down keeps back no job of another one.
-func (s *Store) ClaimJobsOf(work ...string) func(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
+// ClaimJobs leases up to limit jobs of one kind of work (lifecycle.Run's Work) that are due, oldest first and per run in order. Jobs
+// that nobody wants any more (the run ended or moved to another attempt before they left) are marked skipped and not returned.
+func (s *Store) ClaimJobs(work string) func(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
 	return func(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
-		return s.claimJobs(ctx, work, limit, lease)
+		for {
+			claimed, err := s.claim(ctx, claimDue, limit, lease, "jobs", work)
+			if err == nil && len(claimed) == 0 {
+				err = failed(ctx, "sort jobs", s.exec(ctx, sortJobs))
+			}
+			if err != nil || len(claimed) == 0 {
+				return nil, err
+			}
+			runs, unreadable, err := s.runsOf(ctx, claimed)
+			if err != nil {
+				return nil, err
+			}
+			parcels, unwanted := wanted(claimed, runs, unreadable)
+			if err := s.skip(ctx, unwanted); err != nil || len(parcels) > 0 || len(claimed) < limit {
+				return parcels, err
+			}
+		}
 	}
 }
 
-func (s *Store) claimJobs(ctx context.Context, work []string, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
-	for {
-		claimed, err := s.claim(ctx, claimDueJobs, limit, lease, pq.Array(work))
-		if err != nil || len(claimed) == 0 {
-			return nil, err
-		}
-		runs, unreadable, err := s.runsOf(ctx, claimed)
-		if err != nil {
-			return nil, err
-		}
-		parcels, unwanted := wanted(claimed, runs, unreadable)
-		if err := s.skip(ctx, unwanted); err != nil || len(parcels) > 0 || len(claimed) < limit {
-			return parcels, err
-		}
-	}
-}
+// sortJobs says of jobs that an older program has written what work they are; the next claim finds them.
+var sortJobs = `UPDATE outbox SET work = coalesce((SELECT CASE edge WHEN '` + edgeCodes[lifecycle.EdgeWF2Des] + `' THEN '` +
+	string(lifecycle.EdgeWF2Des) + `' ELSE '` + string(lifecycle.EdgeDes2WF) + `' END FROM wf2des WHERE wf2des.id = outbox.run_id), '` +
+	string(lifecycle.Code2WF) + `')
+WHERE destination = 'jobs' AND work = '' AND state = 'pending'`
 
 // wanted tells jobs that somebody still waits for from those that nobody wants any more. A run that this program cannot read may be
 // readable for a newer one: its job is tried again.
@@ -70,7 +69,7 @@ func wanted(entries []claimed, runs map[string]lifecycle.Run, unreadable map[str
 
 // ClaimEvents leases up to limit public events that are due, oldest first and per run in order.
 func (s *Store) ClaimEvents(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Announcement], error) {
-	claimed, err := s.claim(ctx, claimDueEvents, limit, lease)
+	claimed, err := s.claim(ctx, claimDue, limit, lease, "events", "")
 	if err != nil || len(claimed) == 0 {
 		return nil, err
 	}
@@ -137,30 +136,21 @@ func (s *Store) claim(ctx context.Context, query string, limit int, lease time.D
 	return entries, failed(ctx, "claim the outbox", err)
 }
 
-var (
-	claimDueEvents = claimOf("events", ``)
-	claimDueJobs   = claimOf("jobs", ` AND ($3::text[] IS NULL OR coalesce((SELECT CASE edge WHEN '`+edgeCodes[lifecycle.EdgeWF2Des]+`'
-		THEN '`+string(lifecycle.EdgeWF2Des)+`' ELSE '`+string(lifecycle.EdgeDes2WF)+`' END
-		FROM wf2des WHERE wf2des.id = outbox.run_id AND outbox.kind = 'wf2des'), '`+string(lifecycle.Code2WF)+`') = ANY($3))`)
-)
-
-// claimOf claims what is due for a destination. An entry waits while an older one of the same run and destination is pending, so that a
+// claimDue claims what is due for a destination. An entry waits while an older one of the same run and destination is pending, so that a
 // run's messages leave in order. now() rather than clock_timestamp(): it is constant within the statement.
-func claimOf(destination, also string) string {
-	return fmt.Sprintf(`
+const claimDue = `
 WITH due AS (
 	SELECT id FROM outbox
-	WHERE destination = '%[1]s' AND state = 'pending' AND due_at <= now() AND NOT EXISTS (
+	WHERE destination = $3 AND work = $4 AND state = 'pending' AND due_at <= now() AND NOT EXISTS (
 		SELECT FROM outbox older
-		WHERE older.destination = '%[1]s' AND older.state = 'pending' AND older.run_id = outbox.run_id AND older.id < outbox.id)%[2]s
+		WHERE older.destination = $3 AND older.state = 'pending' AND older.run_id = outbox.run_id AND older.id < outbox.id)
 	ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
 ), leased AS (
 	UPDATE outbox SET due_at = now() + $2 * interval '1 millisecond', tries = tries + 1
 	FROM due WHERE outbox.id = due.id
 	RETURNING outbox.id, tries, kind, run_id, attempt, stage, traceparent
 )
-SELECT id, tries, kind, run_id, attempt, stage, traceparent FROM leased ORDER BY id`, destination, also)
-}
+SELECT id, tries, kind, run_id, attempt, stage, traceparent FROM leased ORDER BY id`
 
 // runsOf reads the runs that the entries speak of, deleted or not, and tells which of them it cannot read.
 func (s *Store) runsOf(ctx context.Context, entries []claimed) (byID map[string]lifecycle.Run, unreadable map[string]error, err error) {

@@ -16,13 +16,19 @@ import (
 
 const lease = time.Minute // longer than any test: leases end here when a test says so
 
+// claimJobs claims jobs of all kinds of work.
 func (w *world) claimJobs(t *testing.T, limit int) []store.Parcel[lifecycle.Job] {
 	t.Helper()
-	parcels, err := w.ClaimJobs(t.Context(), limit, lease)
-	if err != nil {
-		t.Fatal(err)
+	var all []store.Parcel[lifecycle.Job]
+	for _, work := range []string{"wf2des", "des2wf", "code2wf"} {
+		parcels, err := w.ClaimJobs(work)(t.Context(), limit-len(all), lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, parcels...)
 	}
-	return parcels
+	slices.SortFunc(all, func(a, b store.Parcel[lifecycle.Job]) int { return int(a.ID - b.ID) })
+	return all
 }
 
 func (w *world) claimEvents(t *testing.T, limit int) []store.Parcel[lifecycle.Announcement] {
@@ -51,25 +57,29 @@ func must(t *testing.T, err error) {
 func TestClaimJobs(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	var want []lifecycle.Job
+	want := map[string][]lifecycle.Job{}
 	for i := range 6 {
 		kind, stage := lifecycle.WF2Des, lifecycle.StageParse
 		if i%2 == 1 {
 			kind, stage = lifecycle.Code2WF, lifecycle.StageGenerate
 		}
-		want = append(want, lifecycle.Job{Run: w.create(t, w.creation(kind)), Stage: stage, Attempt: 1, Traceparent: "00-creation"})
+		run := w.create(t, w.creation(kind))
+		want[run.Work()] = append(want[run.Work()], lifecycle.Job{Run: run, Stage: stage, Attempt: 1, Traceparent: "00-creation"})
 	}
-	var got []lifecycle.Job
-	for _, limit := range []int{1, 3, 100} {
-		parcels := w.claimJobs(t, limit)
-		for _, p := range parcels {
-			got = append(got, p.Load)
-			if p.Tries != 1 {
-				t.Errorf("a first claim is number %d", p.Tries)
+	got := map[string][]lifecycle.Job{}
+	for work := range want {
+		for _, limit := range []int{1, 1, 100} {
+			parcels, err := w.ClaimJobs(work)(t.Context(), limit, lease)
+			must(t, err)
+			for _, p := range parcels {
+				got[work] = append(got[work], p.Load)
+				if p.Tries != 1 {
+					t.Errorf("a first claim is number %d", p.Tries)
+				}
 			}
-		}
-		if len(parcels) > limit {
-			t.Errorf("asked for %d and got %d", limit, len(parcels))
+			if len(parcels) > limit {
+				t.Errorf("asked for %d and got %d", limit, len(parcels))
+			}
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -133,7 +143,7 @@ func TestLeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.create(t, w.creation(lifecycle.Code2WF))
-	short, err := w.ClaimJobs(t.Context(), 10, 150*time.Millisecond)
+	short, err := w.ClaimJobs("code2wf")(t.Context(), 10, 150*time.Millisecond)
 	if err != nil || len(short) != 1 {
 		t.Fatalf("%v, %v", short, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +16,7 @@ import (
 	"framerun.dev/pkg/store"
 )
 
-// carry sets up the lanes of the outbox: one to each queue, so that none waits for another, and one to the public feed. Each is woken
+// carry sets up the lanes of the outbox: one for each kind of work, so that no queue waits for another, and one to the public feed. Each is woken
 // by hints, and looks for itself every second.
 func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error, error) {
 	feed, err := parts.Bus.Feed()
@@ -26,12 +25,12 @@ func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error
 	}
 	m := newOutboxMetrics(parts)
 	background := []func(context.Context) error{m.watch}
-	for _, work := range byQueue(queues.URLs) {
+	for _, work := range slices.Sorted(maps.Keys(queues.URLs)) {
 		wake, err := parts.Bus.HearWake(events.OutboxWake)
 		if err != nil {
 			return nil, err
 		}
-		lane := relay.Lane[lifecycle.Job]{Name: "jobs of " + strings.Join(work, ", "), Claim: parts.Store.ClaimJobsOf(work...), Sender: queues,
+		lane := relay.Lane[lifecycle.Job]{Name: "jobs of " + work, Claim: parts.Store.ClaimJobs(work), Sender: queues,
 			Store: parts.Store, Wake: wake, Log: parts.Log, Count: m.count("jobs"), SetAside: parts.Bus.TellStranded}
 		background = append(background, lane.Run)
 	}
@@ -42,15 +41,6 @@ func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error
 	lane := relay.Lane[lifecycle.Announcement]{Name: "events", Claim: parts.Store.ClaimEvents, Sender: feed,
 		Store: parts.Store, Wake: wake, Log: parts.Log, Count: m.count("events")}
 	return append(background, lane.Run), nil
-}
-
-// byQueue gathers the kinds of work that go to the same queue.
-func byQueue(urls map[string]string) [][]string {
-	work := map[string][]string{}
-	for _, route := range slices.Sorted(maps.Keys(urls)) {
-		work[urls[route]] = append(work[urls[route]], route)
-	}
-	return slices.Collect(maps.Values(work))
 }
 
 // outboxMetrics tells how the outbox does: what was carried, what waits, and for how long.

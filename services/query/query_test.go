@@ -40,7 +40,7 @@ func open(t *testing.T) *query {
 }
 
 // still opens a service that looks at nothing but what it is asked for. It signs in to PostgreSQL as one that may only read.
-func still(t *testing.T) *query {
+func still(t testing.TB) *query {
 	t.Helper()
 	q := &query{World: servicetest.New(t)}
 	reader, err := store.Open(storetest.Reader(t, q.World.URL), store.Options{})

@@ -142,6 +142,7 @@ var illegal = []struct {
 	{"outbox_stage_iff_job", row{"destination": "'events'", "seq": "1"}},
 	{"outbox_seq_iff_event", row{"destination": "'events'", "stage": "NULL"}},
 	{"outbox_seq_iff_event", row{"seq": "1"}},
+	{"outbox_work_of_jobs", row{"destination": "'events'", "stage": "NULL", "seq": "1", "work": "'wf2des'"}},
 	{"outbox_state_known", row{"state": "'sent'", "settled_at": "now()"}},
 	{"outbox_settled_iff_not_pending", row{"settled_at": "now()"}},
 	{"outbox_settled_iff_not_pending", row{"state": "'skipped'"}},

@@ -52,6 +52,7 @@ type Command struct {
 	Result   Result         // Complete, Fail
 	Message  string         // Fail: a sentence fit for the client, never empty
 	Feedback FeedbackStatus // Rate
+	If       *Guard         // Fail by the backend: only while this is still so; nil: whatever the run is
 
 	Traceparent string // W3C trace context of the request, carried to the job and the event
 }

@@ -10,7 +10,7 @@ import (
 type Decision struct {
 	Outcome Outcome
 	Next    Run    // equals the run as it was unless Outcome is Applied
-	Event   *Event // nil only when Outcome is Unchanged
+	Event   *Event // nil only when Outcome is Unchanged or Spared
 	Job     Stage  // NoJob for none
 }
 
@@ -53,6 +53,9 @@ func Hear(run Run, attempt int) (Outcome, error) {
 func decideForWorker(run Run, cmd Command, now time.Time) (Decision, error) {
 	if !exists(run.Kind, cmd.Verb) {
 		return Decision{}, &InvalidError{"/event", fmt.Sprintf("a %s run has no parse step; send completed or failed", run.Kind)}
+	}
+	if cmd.If != nil && !cmd.If.holds(run, cmd.Attempt, now) {
+		return Decision{Outcome: Spared, Next: run}, nil
 	}
 	if cmd.Attempt < run.Attempt {
 		return late(run, cmd, now, Superseded), nil

@@ -25,6 +25,9 @@
 //   - attempt is the fence. A worker's word of an older attempt is a no-op.
 //   - the first ending wins. A worker that comes too late is told so and nothing changes; a person is refused and told the state.
 //
+// Time ends no run by itself. Where a state has a deadline, the backend fails the run in the worker's place, under a Guard: what it saw
+// must still be so when the run is locked, or the run is left alone.
+//
 // The package is pure: standard library only, no clock, no context, no I/O, no JSON. Who stores a decision is pkg/store;
 // who carries the job is pkg/relay.
 package lifecycle

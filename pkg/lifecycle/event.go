@@ -14,6 +14,8 @@ const (
 	Superseded Outcome = "superseded"
 	// AlreadyTerminal: the run has ended otherwise; the first ending wins.
 	AlreadyTerminal Outcome = "already_terminal"
+	// Spared: the backend's Guard does not hold any more, so the run is left alone. Not written to the timeline.
+	Spared Outcome = "spared"
 	// Unchanged: a person decided again what is already decided. Not written to the timeline.
 	Unchanged Outcome = "unchanged"
 )

@@ -66,6 +66,19 @@ func (r Run) Work() string {
 // Ended reports whether the run has reached one of its ends.
 func (r Run) Ended() bool { return !r.State.Open() }
 
+// AwaitsJob reports whether the run waits for the worker that was given this stage. With auto-confirm the job that parses also assembles.
+func (r Run) AwaitsJob(stage Stage) bool {
+	switch r.State {
+	case Parsing:
+		return stage == StageParse
+	case Assembling:
+		return stage == StageAssemble || stage == StageParse && r.AutoConfirm
+	case Processing:
+		return stage == StageGenerate
+	}
+	return false
+}
+
 // NextActions are the commands by which a person can move this run on right now, in the table's order.
 // A command that would change nothing (placing a placed run) is not offered.
 func (r Run) NextActions() []Verb {

@@ -53,6 +53,9 @@ var States = []State{Parsing, AwaitingConfirm, Assembling, Processing, Completed
 // Open reports whether somebody still owes this run something. An open WF2Des run blocks its node.
 func (s State) Open() bool { return s.Status() == StatusProcessing }
 
+// Working reports whether it is a worker who owes the run something.
+func (s State) Working() bool { return s.Open() && s != AwaitingConfirm }
+
 // Status is the coarse word that clients and workers see (wf2des_status in the seed).
 type Status string
 

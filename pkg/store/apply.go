@@ -35,7 +35,7 @@ func (s *Store) apply(ctx context.Context, kind lifecycle.Kind, batch []lifecycl
 // applyAll is the one transaction: lock the runs, decide in the order of arrival, write what was decided, commit. An error means that
 // none of it was stored, or that nobody knows; commands that had nothing to store are answered all the same.
 func (s *Store) applyAll(ctx context.Context, kind lifecycle.Kind, batch []lifecycle.Command) ([]answer[Applied], error) {
-	if err := s.prepare(ctx, selectLocked[kind], storeSteps[kind]); err != nil {
+	if err := s.prepare(ctx, selectLocked[kind], storeSteps[kind], selectPulses); err != nil {
 		return everyone[Applied](batch, failed(ctx, "apply", err))
 	}
 	tx, err := s.db.BeginTxx(ctx, nil)
@@ -47,6 +47,9 @@ func (s *Store) applyAll(ctx context.Context, kind lifecycle.Kind, batch []lifec
 	runs, err := s.lock(ctx, tx, kind, batch)
 	if err != nil {
 		return everyone[Applied](batch, failed(ctx, "lock runs", err))
+	}
+	if batch, err = s.heard(ctx, tx, kind, batch); err != nil {
+		return everyone[Applied](batch, failed(ctx, "read pulses", err))
 	}
 	answers, steps := decide(runs, batch)
 	if len(steps) == 0 {

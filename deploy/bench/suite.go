@@ -42,7 +42,8 @@ func (h *house) start(ctx context.Context, database, beside string) (*suite, err
 	var err error
 	if s.stack, err = stack.Start(ctx, stack.Config{Dir: filepath.Join(h.dir, database), Bin: h.bin, Routes: h.routes, PortBase: h.portBase,
 		Worker: "none", DatabaseURL: h.server.URL(database), Log: h.log,
-		Env: map[string]map[string]string{"intake": {"CREATE_RATE": "0", "PROFILING": "true"}, "status": {"PROFILING": "true"},
+		Env: map[string]map[string]string{"intake": {"CREATE_RATE": "0", "PROFILING": "true"}, // and the rows of the history have no deadline
+			"status":      {"PARSING_DEADLINE": "0", "ASSEMBLING_DEADLINE": "0", "PROCESSING_DEADLINE": "0", "PROFILING": "true"},
 			"interaction": {"PROFILING": "true"}, "query": {"PROFILING": "true"}}}); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,8 @@ const usage = `usage: local up | demo | fuzz
   demo    plays the demo on the suite that is up, or on one of its own
   fuzz    sends N (1000000) varied requests, made from SEED (1), to a suite of its own, and checks every answer
 
-environment: PORT_BASE (18000), WORKER (scripted | none), DEMO (on | off), PACE (700ms), DATABASE_URL
+environment: PORT_BASE (18000), WORKER (scripted | none), DEMO (on | off), PACE (700ms), DATABASE_URL,
+  PARSING_DEADLINE, ASSEMBLING_DEADLINE, PROCESSING_DEADLINE (15m), CONFIRM_DEADLINE (0: none), REAPER_DRY_RUN (false)
 `
 
 func main() {
@@ -151,7 +152,20 @@ func configure(out io.Writer) (stack.Config, error) {
 	if c.Worker == "" {
 		c.Worker = "scripted"
 	}
+	c.Env = map[string]map[string]string{"status": given("PARSING_DEADLINE", "CONFIRM_DEADLINE", "ASSEMBLING_DEADLINE", "PROCESSING_DEADLINE",
+		"REAPER_DRY_RUN")}
 	return c, nil
+}
+
+// given are those of the variables that are set.
+func given(names ...string) map[string]string {
+	env := map[string]string{}
+	for _, name := range names {
+		if value := os.Getenv(name); value != "" {
+			env[name] = value
+		}
+	}
+	return env
 }
 
 // show prints where everything is.

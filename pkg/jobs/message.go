@@ -4,6 +4,10 @@ package jobs
 import (
 	"bytes"
 	"encoding/json/v2"
+	"errors"
+	"math"
+	"slices"
+	"uuid"
 
 	"framerun.dev/pkg/lifecycle"
 )
@@ -34,6 +38,30 @@ type Message struct {
 	StatusURL       string          `json:"status_url"`     // where the signed webhook goes
 	Traceparent     string          `json:"traceparent"`    // W3C trace context of the request that asked
 }
+
+// ReadMessage reads the body of a job that has come back from SQS. Its error says what is wrong and repeats nothing of the body. Members
+// that it does not know are passed over: a newer suite may have written them.
+func ReadMessage(body []byte) (Message, error) {
+	var m Message
+	if err := json.Unmarshal(body, &m); err != nil {
+		return Message{}, errors.New("jobs: the message is not the JSON of a job")
+	}
+	run, err := uuid.Parse(m.Run().ID)
+	switch {
+	case m.Schema != Schema:
+		return Message{}, errors.New("jobs: the message is of another schema than " + Schema)
+	case !slices.Contains(lifecycle.Kinds, m.Kind) || (m.Kind == lifecycle.WF2Des) != (m.JobID != "") || (m.Kind == lifecycle.Code2WF) != (m.Code2WFID != ""):
+		return Message{}, errors.New("jobs: the message does not name one run of a known kind")
+	case !slices.Contains([]lifecycle.Stage{lifecycle.StageParse, lifecycle.StageAssemble, lifecycle.StageGenerate}, m.Stage):
+		return Message{}, errors.New("jobs: the message asks for no known stage")
+	case err != nil || run.String() != m.Run().ID || m.Attempt < 1 || m.Attempt > math.MaxInt32:
+		return Message{}, errors.New("jobs: the message does not name an attempt of a run")
+	}
+	return m, nil
+}
+
+// Run is the run that the message is about.
+func (m Message) Run() lifecycle.Ref { return lifecycle.Ref{Kind: m.Kind, ID: m.JobID + m.Code2WFID} }
 
 // message composes the message of job from the row as it was committed.
 func message(job lifecycle.Job, prefix, statusURL string) Message {

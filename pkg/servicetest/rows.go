@@ -10,7 +10,7 @@ import (
 )
 
 // tables are all that the suite keeps.
-var tables = []string{"wf2des", "code2wf", "run_event", "outbox", "idempotency_key"}
+var tables = []string{"wf2des", "code2wf", "run_event", "outbox", "idempotency_key", "run_pulse"}
 
 // Row is a run's row as PostgreSQL itself writes it in JSON: enums are the seeds' digits, times are in UTC.
 func (w *World) Row(t testing.TB, run lifecycle.Ref) map[string]any {

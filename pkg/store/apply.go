@@ -48,10 +48,11 @@ func (s *Store) applyAll(ctx context.Context, kind lifecycle.Kind, batch []lifec
 	if err != nil {
 		return everyone[Applied](batch, failed(ctx, "lock runs", err))
 	}
-	if batch, err = s.heard(ctx, tx, kind, batch); err != nil {
+	told, err := s.heard(ctx, tx, kind, batch)
+	if err != nil {
 		return everyone[Applied](batch, failed(ctx, "read pulses", err))
 	}
-	answers, steps := decide(runs, batch)
+	answers, steps := decide(runs, told)
 	if len(steps) == 0 {
 		return answers, nil
 	}

@@ -189,7 +189,7 @@ func (w *world) table(t *testing.T, name string) string {
 func (w *world) tables(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, name := range []string{"wf2des", "code2wf", "run_event", "outbox", "idempotency_key"} {
+	for _, name := range []string{"wf2des", "code2wf", "run_event", "outbox", "idempotency_key", "run_pulse"} {
 		fmt.Fprintf(&all, "%s\n%s\n", name, w.table(t, name))
 	}
 	return all.String()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -55,13 +56,9 @@ func (s *server) step(ctx context.Context, cmd lifecycle.Command) (store.Applied
 	return applied, err
 }
 
-// hear passes progress on. It writes nothing; the answer tells the worker whether to go on.
+// hear passes progress on. It writes no run; the answer tells the worker whether to go on.
 func (s *server) hear(r *http.Request, said word) (*web.Reply, error) {
-	run, err := s.store.RunOfAnyTenant(r.Context(), said.run)
-	if err != nil {
-		return nil, err
-	}
-	outcome, err := lifecycle.Hear(run, said.attempt)
+	run, outcome, err := s.listen(r.Context(), said)
 	if err != nil {
 		return nil, err
 	}
@@ -70,3 +67,24 @@ func (s *server) hear(r *http.Request, said word) (*web.Reply, error) {
 	}
 	return reply(outcome, run), nil
 }
+
+// listen says what progress means for the run, and notes the worker's pulse where a deadline asks for it. A run that moves on in
+// between is looked at again: no worker is told to go on with what has just ended.
+func (s *server) listen(ctx context.Context, said word) (run lifecycle.Run, outcome lifecycle.Outcome, err error) {
+	for range looks {
+		if run, err = s.store.RunOfAnyTenant(ctx, said.run); err != nil {
+			return run, "", err
+		}
+		if outcome, err = lifecycle.Hear(run, said.attempt); err != nil || outcome != lifecycle.Applied {
+			return run, outcome, err
+		}
+		noted, err := s.pulse.note(ctx, s.store, run)
+		if err != nil || noted {
+			return run, outcome, err
+		}
+	}
+	return run, "", fmt.Errorf("run %s moves on all the time: %w", run.ID, lifecycle.ErrUnavailable)
+}
+
+// looks bound how often listen begins again. A run ends once, and its attempt rises by an operator's hand alone.
+const looks = 3

@@ -19,6 +19,8 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	env := app.NewEnv(lookup)
 	base := app.ReadBase(env, 512)
 	account := env.Required("SERVICE_ACCOUNT_SUB") // the cognito_sub in whose name workers' words are stored
+	deadlines, dry := readDeadlines(env), env.Bool("REAPER_DRY_RUN", false)
+	letters := readDeadLetters(env)
 	webhooks, err := auth.NewWebhooks(env.List("WEBHOOK_SECRETS"), time.Now)
 	if err != nil {
 		env.Refuse("WEBHOOK_SECRETS", "must hold one or more secrets whsec_…, with commas between them: "+err.Error())
@@ -37,14 +39,22 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	}
 	s := &server{
 		store: parts.Store, webhooks: webhooks, nerve: parts.Bus,
-		account: lifecycle.Actor{Voice: lifecycle.Backend, Name: account},
+		account: lifecycle.Actor{Voice: lifecycle.Backend, Name: account}, pulse: pulse{deadlines: deadlines},
+	}
+	background := []func(context.Context) error{
+		func(ctx context.Context) error { return s.failStranded(ctx, wake, parts.Log) },
+	}
+	if deadlines.Any() {
+		background = append(background, newReaper(s, deadlines, dry, parts.Log, parts.Metrics).run)
+	}
+	watches, err := s.watchDeadLetters(ctx, letters, parts)
+	if err != nil {
+		return err
 	}
 	return parts.Serve(ctx, app.Serving{
 		Routes: s.routes(), NoCORS: true,
-		Checks: []app.Check{{Name: "service_account", Critical: true, Ask: s.accountKnown}},
-		Background: []func(context.Context) error{
-			func(ctx context.Context) error { return s.failStranded(ctx, wake, parts.Log) },
-		},
+		Checks:     []app.Check{{Name: "service_account", Critical: true, Ask: s.accountKnown}},
+		Background: append(background, watches...),
 	})
 }
 

@@ -15,6 +15,7 @@ type server struct {
 	webhooks *auth.Webhooks
 	account  lifecycle.Actor // the service account in whose name workers' words are stored (seed: created_by and updated_by)
 	nerve    nerve
+	pulse    pulse
 }
 
 // nerve is what of the event bus this service uses.

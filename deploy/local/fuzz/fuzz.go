@@ -33,7 +33,9 @@ type Config struct {
 // soon enough to see it.
 var Env = map[string]map[string]string{
 	"intake": {"LOG_LEVEL": "warn", "CREATE_RATE": "200", "CREATE_BURST": "40"},
-	"status": {"LOG_LEVEL": "warn"}, "interaction": {"LOG_LEVEL": "warn"}, "query": {"LOG_LEVEL": "warn"},
+	"status": {"LOG_LEVEL": "warn", // deadlines that are watched and never missed, however slow the machine
+		"PARSING_DEADLINE": "24h", "CONFIRM_DEADLINE": "24h", "ASSEMBLING_DEADLINE": "24h", "PROCESSING_DEADLINE": "24h"},
+	"interaction": {"LOG_LEVEL": "warn"}, "query": {"LOG_LEVEL": "warn"},
 }
 
 // Run sends the requests, compares, and reports. The error is one of its own means; what is wrong with the suite is in the report.

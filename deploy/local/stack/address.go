@@ -11,21 +11,22 @@ import (
 
 // Address is where everything of a running stack is found: the content of stack.json, for people's own tools and for tests.
 type Address struct {
-	Gateway    string             `json:"gateway"`
-	Services   map[string]Service `json:"services"`
-	Postgres   string             `json:"postgres"`
-	NATS       string             `json:"nats"`
-	SQS        string             `json:"sqs"`
-	Queues     map[string]string  `json:"queues"` // queue URL by wf2des, des2wf, code2wf
-	S3         string             `json:"s3"`
-	Bucket     string             `json:"bucket"`
-	DocumentDB *string            `json:"documentdb"` // null: switched off
-	Webhook    Webhook            `json:"webhook"`
-	Issuer     string             `json:"issuer"`
-	Tokens     Tokens             `json:"tokens"`
-	AWS        AWS                `json:"aws"`
-	Worker     string             `json:"worker"` // scripted or none
-	Seed       Seed               `json:"seed"`
+	Gateway     string             `json:"gateway"`
+	Services    map[string]Service `json:"services"`
+	Postgres    string             `json:"postgres"`
+	NATS        string             `json:"nats"`
+	SQS         string             `json:"sqs"`
+	Queues      map[string]string  `json:"queues"`      // queue URL by wf2des, des2wf, code2wf
+	DeadLetters map[string]string  `json:"deadLetters"` // queue URL by the same names: what no worker has done
+	S3          string             `json:"s3"`
+	Bucket      string             `json:"bucket"`
+	DocumentDB  *string            `json:"documentdb"` // null: switched off
+	Webhook     Webhook            `json:"webhook"`
+	Issuer      string             `json:"issuer"`
+	Tokens      Tokens             `json:"tokens"`
+	AWS         AWS                `json:"aws"`
+	Worker      string             `json:"worker"` // scripted or none
+	Seed        Seed               `json:"seed"`
 }
 
 // Service is one service's two ports.

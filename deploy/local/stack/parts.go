@@ -100,13 +100,12 @@ func (s *Stack) startAWS(context.Context) error {
 	a.SQS, a.S3, a.Bucket = s.ports.url(sqsPort), s.ports.url(s3Port), bucket
 	s.SQS = sqs.New(sqs.Config{Endpoint: a.SQS, Region: a.AWS.Region})
 	s.onStop("SQS", func() error { s.SQS.Close(); return nil })
-	a.Queues = map[string]string{}
+	a.Queues, a.DeadLetters = map[string]string{}, map[string]string{}
 	for _, name := range []string{"wf2des", "des2wf", "code2wf"} {
-		url, err := s.queue("framerun-" + name)
-		if err != nil {
+		var err error
+		if a.Queues[name], a.DeadLetters[name], err = s.queue("framerun-" + name); err != nil {
 			return err
 		}
-		a.Queues[name] = url
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /_framerun/accepted", s.accepted)
@@ -122,13 +121,14 @@ func (s *Stack) startAWS(context.Context) error {
 	return s.serve(s3Port, "the S3 port", objects)
 }
 
-// queue makes a queue with a dead letter queue behind it, as production has them.
-func (s *Stack) queue(name string) (string, error) {
-	if _, err := s.SQS.CreateQueue(name+"-dlq", nil); err != nil {
-		return "", err
+// queue makes a queue with a dead letter queue behind it, as production has them, and gives both URLs.
+func (s *Stack) queue(name string) (url, dead string, err error) {
+	if dead, err = s.SQS.CreateQueue(name+"-dlq", nil); err != nil {
+		return "", "", err
 	}
-	return s.SQS.CreateQueue(name, sqs.QueueAttributes{"VisibilityTimeout": "30",
+	url, err = s.SQS.CreateQueue(name, sqs.QueueAttributes{"VisibilityTimeout": "30",
 		"RedrivePolicy": sqs.Redrive(s.SQS.QueueARN(name+"-dlq"), 5)})
+	return url, dead, err
 }
 
 // acceptedMessage is what a queue has taken.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +23,9 @@ const (
 	// PluginClient and APIClient are the clients of the user pool that may sign in.
 	PluginClient = "local-plugin-client"
 	APIClient    = "local-api-client"
+
+	// workerDeadline is how long a worker may be silent: longer than a person needs who answers a job by hand (WORKER=none).
+	workerDeadline = "15m"
 
 	// readyWithin bounds the start of the services; they need a fraction of it.
 	readyWithin = 20 * time.Second
@@ -92,14 +98,16 @@ func (s *Stack) environment(name string, i int) []string {
 	own := map[string]map[string]string{
 		"intake": {"STATUS_URL": a.Webhook.URL,
 			"SQS_QUEUE_URLS": "wf2des=" + a.Queues["wf2des"] + ",des2wf=" + a.Queues["des2wf"] + ",code2wf=" + a.Queues["code2wf"]},
-		"status": {"WEBHOOK_SECRETS": a.Webhook.Secret, "SERVICE_ACCOUNT_SUB": platform.UserWorker},
-		"query":  {"DATABASE_URL": s.reader, "ARTIFACTS_BUCKET": a.Bucket, "S3_PATH_STYLE": "true"},
+		"status": {"WEBHOOK_SECRETS": a.Webhook.Secret, "SERVICE_ACCOUNT_SUB": platform.UserWorker,
+			"PARSING_DEADLINE": workerDeadline, "ASSEMBLING_DEADLINE": workerDeadline, "PROCESSING_DEADLINE": workerDeadline,
+			"SQS_DEAD_LETTER_URLS": strings.Join(slices.Sorted(maps.Values(a.DeadLetters)), ",")},
+		"query": {"DATABASE_URL": s.reader, "ARTIFACTS_BUCKET": a.Bucket, "S3_PATH_STYLE": "true"},
 	}
 	parts := []map[string]string{env, own[name]}
 	if name != "status" {
 		parts = append(parts, people)
 	}
-	if name == "intake" || name == "query" {
+	if name != "interaction" {
 		parts = append(parts, cloud)
 	}
 	var out []string

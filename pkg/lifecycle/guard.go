@@ -10,9 +10,10 @@ type Guard struct {
 	Heard  time.Time     // its worker's last progress in this attempt; the store fills it in, under the run's lock
 }
 
-// holds reports whether the run is still as it was seen. now is PostgreSQL's time, as are UpdatedAt and Heard: no other clock is asked.
+// holds reports whether the run is open and still as it was seen. now is PostgreSQL's time, as are UpdatedAt and Heard: no other clock is
+// asked.
 func (g Guard) holds(run Run, attempt int, now time.Time) bool {
-	return run.Attempt == attempt && run.State == g.State && (g.Silent == 0 || now.Sub(g.since(run)) >= g.Silent)
+	return !run.Ended() && run.Attempt == attempt && run.State == g.State && (g.Silent == 0 || now.Sub(g.since(run)) >= g.Silent)
 }
 
 // since is when the silence began: with the run's last change, or with its worker's last word. While the designer is asked a worker's

@@ -76,6 +76,13 @@ func anyCommand(t *rapid.T, run lifecycle.Run) lifecycle.Command {
 	if cmd.Verb == lifecycle.Complete || rapid.Bool().Draw(t, "artifact") {
 		cmd.Result.Key = new(rapid.SampledFrom([]string{"a key", "another key"}).Draw(t, "key"))
 	}
+	if cmd.Verb == lifecycle.Fail && rapid.Bool().Draw(t, "guarded") {
+		cmd.If = &lifecycle.Guard{
+			State:  rapid.SampledFrom(append(statesOf[run.Kind], run.State, run.State, run.State)).Draw(t, "seen"),
+			Silent: time.Duration(rapid.IntRange(0, 600).Draw(t, "silent")),
+			Heard:  run.UpdatedAt.Add(time.Duration(rapid.IntRange(-600, 600).Draw(t, "heard"))),
+		}
+	}
 	return cmd
 }
 
@@ -97,6 +104,10 @@ func (l *life) obey(t *rapid.T, cmd lifecycle.Command) {
 			t.Fatalf("%s was %s and still changed the run:\n%s", cmd.Verb, d.Outcome, diff)
 		}
 		return
+	}
+	if g := cmd.If; g != nil && (was.State != g.State || was.Attempt != cmd.Attempt || l.clock.Sub(was.UpdatedAt) < g.Silent ||
+		was.State != lifecycle.AwaitingConfirm && l.clock.Sub(g.Heard) < g.Silent && g.Silent > 0) {
+		t.Errorf("a %s run in %s was ended in spite of its guard %+v", was.Kind, was.State, *g)
 	}
 	for _, broken := range violations(was, l.run, d) {
 		t.Errorf("%s of a %s run that was %s: %s", cmd.Verb, was.Kind, was.State, broken)

@@ -81,7 +81,8 @@ var selectOverdue = map[lifecycle.Kind]string{
 // overdueOf says in SQL what lifecycle.Guard says of one run. $5 is whether the worker's pulse counts.
 func overdueOf(kind lifecycle.Kind, alsoWhere string) string {
 	return fmt.Sprintf(`SELECT id, organization_id, project_id, run.attempt, updated_at, greatest(updated_at, heard_at) AS since
-FROM %[1]s run LEFT JOIN run_pulse pulse ON $5 AND pulse.kind = '%[1]s' AND pulse.run_id = run.id AND pulse.attempt = run.attempt
+FROM %[1]s run LEFT JOIN LATERAL ( -- looked up run by run, whatever the size of the table was when this was planned
+	SELECT heard_at FROM run_pulse WHERE $5 AND kind = '%[1]s' AND run_id = run.id AND attempt = run.attempt LIMIT 1) pulse ON true
 WHERE status = '0' AND updated_at <= now() - $1 * interval '1 microsecond' AND (updated_at, id) > ($2, $3)
 	AND (heard_at IS NULL OR heard_at <= now() - $1 * interval '1 microsecond')%[2]s
 ORDER BY updated_at, id LIMIT $4`, kind, alsoWhere)

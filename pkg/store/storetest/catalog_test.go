@@ -99,6 +99,11 @@ var schema = map[string]string{
 		kind text
 		run_id varchar(255)
 		created_at timestamptz DEFAULT CURRENT_TIMESTAMP`,
+	"run_pulse": `
+		kind text
+		run_id varchar(255)
+		attempt integer
+		heard_at timestamptz`,
 }
 
 const columns = `
@@ -123,7 +128,7 @@ func TestColumnsAreThoseOfTheSeeds(t *testing.T) {
 	tables := texts(t, db, `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
 		AND relname NOT LIKE '%goose%' AND relname NOT IN ('organization', 'project', 'user', 'page_import')`)
 	slices.Sort(tables)
-	if diff := cmp.Diff([]string{"code2wf", "idempotency_key", "outbox", "run_event", "wf2des"}, tables); diff != "" {
+	if diff := cmp.Diff([]string{"code2wf", "idempotency_key", "outbox", "run_event", "run_pulse", "wf2des"}, tables); diff != "" {
 		t.Errorf("tables of the suite (-want +got):\n%s", diff)
 	}
 }
@@ -135,6 +140,7 @@ func TestIndexesAreThoseOfTheSeedsAndOurs(t *testing.T) {
 		CREATE INDEX code2wf_file_inbox_idx ON public.code2wf USING btree (organization_id, project_id, figma_file_key, created_at DESC, id DESC) WHERE ((deleted_at IS NULL) AND (status = '1'::wf2des_status) AND (materialized_at IS NULL))
 		CREATE INDEX code2wf_file_list_idx ON public.code2wf USING btree (organization_id, project_id, figma_file_key, created_at DESC, id DESC) WHERE (deleted_at IS NULL)
 		CREATE INDEX code2wf_list_idx ON public.code2wf USING btree (organization_id, project_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL)
+		CREATE INDEX code2wf_open_idx ON public.code2wf USING btree (updated_at, id) WHERE (status = '0'::wf2des_status)
 		CREATE INDEX code2wf_org_project_file_status_idx ON public.code2wf USING btree (organization_id, project_id, figma_file_key, status)
 		CREATE INDEX code2wf_page_import_id_idx ON public.code2wf USING btree (page_import_id)
 		CREATE UNIQUE INDEX code2wf_pkey ON public.code2wf USING btree (id)
@@ -148,6 +154,7 @@ func TestIndexesAreThoseOfTheSeedsAndOurs(t *testing.T) {
 		CREATE UNIQUE INDEX outbox_pkey ON public.outbox USING btree (id)
 		CREATE INDEX outbox_set_aside_idx ON public.outbox USING btree (settled_at) WHERE (state = 'set_aside'::text)
 		CREATE UNIQUE INDEX run_event_pkey ON public.run_event USING btree (kind, run_id, seq)
+		CREATE UNIQUE INDEX run_pulse_pkey ON public.run_pulse USING btree (kind, run_id)
 		CREATE INDEX wf2des_file_inbox_idx ON public.wf2des USING btree (organization_id, project_id, figma_file_key, created_at DESC, id DESC) WHERE ((deleted_at IS NULL) AND (status = '1'::wf2des_status) AND (materialized_at IS NULL))
 		CREATE INDEX wf2des_file_list_idx ON public.wf2des USING btree (organization_id, project_id, figma_file_key, created_at DESC, id DESC) WHERE (deleted_at IS NULL)
 		CREATE INDEX wf2des_list_idx ON public.wf2des USING btree (organization_id, project_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL)
@@ -156,7 +163,7 @@ func TestIndexesAreThoseOfTheSeedsAndOurs(t *testing.T) {
 		CREATE UNIQUE INDEX wf2des_pkey ON public.wf2des USING btree (id)
 		CREATE INDEX wf2des_unsettled_idx ON public.wf2des USING btree (organization_id, project_id, status, created_at DESC, id DESC) WHERE ((deleted_at IS NULL) AND ((status <> '1'::wf2des_status) OR (materialized_at IS NULL)))`)
 	got := texts(t, db, `SELECT indexdef FROM pg_indexes WHERE tablename = ANY (string_to_array($1, ' ')) ORDER BY indexname`,
-		"wf2des code2wf run_event outbox idempotency_key")
+		"wf2des code2wf run_event outbox idempotency_key run_pulse")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -176,7 +183,7 @@ func TestReferencesAreThoseOfTheSeeds(t *testing.T) {
 		wf2des_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(cognito_sub)`)
 	got := texts(t, db, `SELECT conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
 		WHERE contype = 'f' AND conrelid::regclass::text = ANY (string_to_array($1, ' ')) ORDER BY conname`,
-		"wf2des code2wf run_event outbox idempotency_key")
+		"wf2des code2wf run_event outbox idempotency_key run_pulse")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -38,6 +38,7 @@ var legal = map[string]row{
 	"idempotency_key": {
 		"organization_id": "1", "caller": "'user-plugin'", "key": "'k'", "fingerprint": "''", "kind": "'wf2des'", "run_id": "'w'",
 	},
+	"run_pulse": {"kind": "'wf2des'", "run_id": "'w'", "attempt": "1", "heard_at": "now()"},
 }
 
 // What has to be so for a row to have ended in each way.
@@ -81,6 +82,7 @@ func TestLegalRowsAreTaken(t *testing.T) {
 		{"outbox", row{"state": "'skipped'", "settled_at": "now()"}},
 		{"outbox", row{"state": "'set_aside'", "settled_at": "now()", "tries": "9", "last_error": "'refused'"}},
 		{"idempotency_key", row{}},
+		{"run_pulse", row{}},
 	} {
 		if err := try(t, db, insert(c.table, c.change)); err != nil {
 			t.Errorf("%s %v: %v", c.table, c.change, err)
@@ -149,6 +151,9 @@ var illegal = []struct {
 	{"outbox_tries_not_negative", row{"tries": "-1"}},
 
 	{"idempotency_key_kind_known", row{"kind": "'des2wf'"}},
+
+	{"run_pulse_kind_known", row{"kind": "'des2wf'"}},
+	{"run_pulse_attempt_positive", row{"attempt": "0"}},
 }
 
 func TestIllegalRowsAreRefused(t *testing.T) {

@@ -99,8 +99,8 @@ func TestMigrateCommand(t *testing.T) {
 		code int
 	}{
 		{nil, "migrate: the platform's tables are not there: this is not the platform's database, or for local use make the stand-ins first: make migrate PLATFORM=yes\n", 1},
-		{[]string{"-platform"}, "platform: version 1, was 0\nsuite: version 8, was 0\n", 0},
-		{nil, "suite: version 8, nothing to do\n", 0},
+		{[]string{"-platform"}, "platform: version 1, was 0\nsuite: version 12, was 0\n", 0},
+		{nil, "suite: version 12, nothing to do\n", 0},
 	} {
 		out, code := runCommand(t.Context(), url, bin, c.args...)
 		if diff := cmp.Diff(c.want, out); diff != "" || code != c.code {

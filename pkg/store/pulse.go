@@ -32,7 +32,7 @@ var notePulse = map[lifecycle.Kind]string{
 func pulseOf(kind lifecycle.Kind) string {
 	return `INSERT INTO run_pulse (kind, run_id, attempt, heard_at)
 SELECT '` + string(kind) + `', id, attempt, clock_timestamp()
-FROM (SELECT id, attempt FROM ` + string(kind) + ` WHERE id = $1 AND attempt = $2 AND status = '0' FOR KEY SHARE) run
+FROM (SELECT id, attempt FROM ` + string(kind) + ` WHERE id = $1 AND attempt = $2 AND status = '0' FOR SHARE) run
 ON CONFLICT (kind, run_id) DO UPDATE SET attempt = excluded.attempt, heard_at = clock_timestamp()
 RETURNING true`
 }

@@ -107,6 +107,34 @@ func TestProgressKeepsARunAlive(t *testing.T) {
 	}
 }
 
+// Catches a worker that is told to go on with a run that moved on while its word was noted.
+func TestProgressWhileTheRunMovesOn(t *testing.T) {
+	t.Parallel()
+	e := listen(t)
+	e.reaper(hour, false)
+	run := e.In(t, lifecycle.WF2Des, lifecycle.Parsing)
+	tx := e.SQL.MustBegin()
+	tx.MustExec(`UPDATE wf2des SET attempt = 2 WHERE id = $1`, run.ID)
+	told := make(chan servicetest.Reply, 1)
+	request := e.signed(t, whole(run, progress))
+	go func() {
+		reply, err := e.Try(request)
+		noError(t, err)
+		told <- reply
+	}()
+	servicetest.Eventually(t, "the word waits for the row", func() bool {
+		var waiting int
+		noError(t, e.SQL.GetContext(t.Context(), &waiting, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+		return waiting > 0
+	})
+	noError(t, tx.Commit())
+	mustTell(t, "progress", <-told, answered("superseded", lifecycle.Parsing, 2, false))
+	if _, reports := e.nerve.take(); len(reports) > 0 {
+		t.Errorf("passed on: %v", reports)
+	}
+}
+
 // Catches a pulse that counts as written although it was not.
 func TestAPulseThatCouldNotBeWrittenIsTriedAgain(t *testing.T) {
 	t.Parallel()
@@ -240,4 +268,3 @@ func TestRunReaps(t *testing.T) {
 	s.Stop()
 	noError(t, s.End())
 }
-

@@ -215,11 +215,11 @@ func addressFile(t *testing.T, s *suite) {
 		t.Fatal(err)
 	}
 	for path, members := range map[string][]string{
-		"":         {"gateway", "services", "postgres", "nats", "sqs", "queues", "s3", "bucket", "documentdb", "webhook", "issuer", "tokens", "seed"},
+		"":         {"gateway", "services", "postgres", "nats", "sqs", "queues", "deadLetters", "s3", "bucket", "documentdb", "webhook", "issuer", "tokens", "seed"},
 		"services": {"intake", "status", "interaction", "query"},
-		"queues":   {"wf2des", "des2wf", "code2wf"},
-		"webhook":  {"url", "secret"},
-		"tokens":   {"plugin", "api", "otherOrganization"},
+		"queues":   {"wf2des", "des2wf", "code2wf"}, "deadLetters": {"wf2des", "des2wf", "code2wf"},
+		"webhook": {"url", "secret"},
+		"tokens":  {"plugin", "api", "otherOrganization"},
 		"seed": {"organizationId", "projectId", "otherProjectId", "otherOrganizationProjectId", "pageImportId", "unfinishedPageImportId",
 			"otherProjectPageImportId"},
 	} {

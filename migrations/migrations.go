@@ -1,4 +1,4 @@
-// Package migrations gives a PostgreSQL database the suite's own tables: the two of the seeds and the three
+// Package migrations gives a PostgreSQL database the suite's own tables: the two of the seeds and those
 // beside them. The tables of the platform, which they refer to, must be there already (see the package platform).
 package migrations
 

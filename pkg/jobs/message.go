@@ -1,4 +1,4 @@
-// Package jobs speaks to the AI workers: the message that asks for work, and its way into SQS.
+// Package jobs speaks to the AI workers: the message that asks for work, its way into SQS, and its way back when nobody has done it.
 package jobs
 
 import (

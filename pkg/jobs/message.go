@@ -50,7 +50,8 @@ func ReadMessage(body []byte) (Message, error) {
 	switch {
 	case m.Schema != Schema:
 		return Message{}, errors.New("jobs: the message is of another schema than " + Schema)
-	case !slices.Contains(lifecycle.Kinds, m.Kind) || (m.Kind == lifecycle.WF2Des) != (m.JobID != "") || (m.Kind == lifecycle.Code2WF) != (m.Code2WFID != ""):
+	case !slices.Contains(lifecycle.Kinds, m.Kind),
+		(m.Kind == lifecycle.WF2Des) != (m.JobID != ""), (m.Kind == lifecycle.Code2WF) != (m.Code2WFID != ""):
 		return Message{}, errors.New("jobs: the message does not name one run of a known kind")
 	case !slices.Contains([]lifecycle.Stage{lifecycle.StageParse, lifecycle.StageAssemble, lifecycle.StageGenerate}, m.Stage):
 		return Message{}, errors.New("jobs: the message asks for no known stage")

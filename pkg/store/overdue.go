@@ -22,7 +22,7 @@ type OverdueRun struct {
 }
 
 // Overdue lists up to limit open runs of any tenant that have been silent for as long as their state's deadline, the longest unchanged
-// first. It only looks: by the time that somebody acts on it a run may have moved on, which End's guard takes care of. The next page
+// first. It only looks: by the time that somebody acts on it a run may have moved on, which the guard of End takes care of. The next page
 // begins after the last run of this one; the zero OverdueRun is the beginning.
 func (s *Store) Overdue(ctx context.Context, deadlines lifecycle.Deadlines, after OverdueRun, limit int) ([]OverdueRun, error) {
 	var all []OverdueRun
@@ -42,7 +42,8 @@ func (s *Store) Overdue(ctx context.Context, deadlines lifecycle.Deadlines, afte
 	return all[:min(len(all), limit)], nil
 }
 
-func (s *Store) overdue(ctx context.Context, kind lifecycle.Kind, state lifecycle.State, silent time.Duration, after OverdueRun, limit int) ([]OverdueRun, error) {
+func (s *Store) overdue(ctx context.Context, kind lifecycle.Kind, state lifecycle.State, silent time.Duration, after OverdueRun, limit int) (
+	[]OverdueRun, error) {
 	var rows []struct {
 		ID             string    `db:"id"`
 		OrganizationID int64     `db:"organization_id"`

@@ -30,7 +30,8 @@ func readDeadLetters(e *app.Env) []string {
 	urls := e.List("SQS_DEAD_LETTER_URLS")
 	for _, address := range urls {
 		if u, err := url.Parse(address); err != nil || u.Host == "" {
-			e.Refuse("SQS_DEAD_LETTER_URLS", "must hold the URLs of queues, such as https://sqs.ap-northeast-1.amazonaws.com/123456789012/jobs-dlq, with commas between them")
+			e.Refuse("SQS_DEAD_LETTER_URLS", "must hold the URLs of queues with commas between them, such as "+
+				"https://sqs.ap-northeast-1.amazonaws.com/123456789012/jobs-dlq")
 			break
 		}
 	}

@@ -95,7 +95,8 @@ func deadJob(t *testing.T, s *suite) {
 			t.Fatal(err)
 		}
 		for _, m := range out.Messages { // each goes back at once
-			if _, err := client.ChangeMessageVisibility(t.Context(), &sqs.ChangeMessageVisibilityInput{QueueUrl: &queue, ReceiptHandle: m.ReceiptHandle}); err != nil {
+			now := &sqs.ChangeMessageVisibilityInput{QueueUrl: &queue, ReceiptHandle: m.ReceiptHandle}
+			if _, err := client.ChangeMessageVisibility(t.Context(), now); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -166,7 +167,8 @@ func reaperFrozen(t *testing.T, s *suite) {
 
 func (s *suite) mustEndOnce(t *testing.T, r run, as string) {
 	t.Helper()
-	ends := s.number(t, `SELECT count(*) FROM run_event WHERE run_id = $1 AND outcome = 'applied' AND what IN ('failed', 'cancelled', 'completed')`, r.id)
+	ends := s.number(t, `SELECT count(*) FROM run_event WHERE run_id = $1 AND outcome = 'applied'
+		AND what IN ('failed', 'cancelled', 'completed')`, r.id)
 	if got := s.state(t, r); got != as || ends != 1 {
 		t.Errorf("the run is %s, want %s, and has ended %d times", got, as, ends)
 	}

@@ -28,7 +28,7 @@ const (
 // caller. Either ends when its leader has been here for as long as patience lasts, and so does waiting.
 type group[C, R any] struct {
 	carry    func(ctx context.Context, batch []C) []answer[R] // stores a batch and answers each command
-	key      func(C) string                                   // what commands must not be in flight together for
+	key      func(C) string                                   // what commands must not be in flight together for; nil: nothing
 	patience time.Duration                                    // for one call
 
 	mu      sync.Mutex
@@ -123,7 +123,7 @@ func (g *group[C, R]) next() {
 		return
 	}
 	for _, m := range g.waiting {
-		if !g.keys[g.key(m.command)] {
+		if !g.busy(m.command) {
 			g.called = m
 			m.turn <- true
 			return
@@ -159,19 +159,17 @@ func (g *group[C, R]) lead(ctx context.Context, leader *member[C, R]) {
 func (g *group[C, R]) setOff(leader *member[C, R]) []*member[C, R] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.keys == nil {
-		g.keys = map[string]bool{}
-	}
 	batch := []*member[C, R]{leader}
-	g.keys[g.key(leader.command)] = true
+	g.occupy(leader.command)
 	stay := g.waiting[:0]
 	for _, m := range g.waiting {
-		switch key := g.key(m.command); {
+		switch {
 		case m == leader:
-		case g.keys[key] || len(batch) == batchMost:
+		case len(batch) == batchMost || g.busy(m.command):
 			stay = append(stay, m)
 		default:
-			batch, g.keys[key] = append(batch, m), true
+			batch = append(batch, m)
+			g.occupy(m.command)
 		}
 	}
 	clear(g.waiting[len(stay):])
@@ -183,12 +181,28 @@ func (g *group[C, R]) setOff(leader *member[C, R]) []*member[C, R] {
 	return batch
 }
 
+// busy reports whether a command of the same key is in flight; g.mu is held.
+func (g *group[C, R]) busy(command C) bool { return g.key != nil && g.keys[g.key(command)] }
+
+// occupy keeps others of the same key back; g.mu is held.
+func (g *group[C, R]) occupy(command C) {
+	if g.key == nil {
+		return
+	}
+	if g.keys == nil {
+		g.keys = map[string]bool{}
+	}
+	g.keys[g.key(command)] = true
+}
+
 // land makes room for the next batch.
 func (g *group[C, R]) land(batch []C) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, command := range batch {
-		delete(g.keys, g.key(command))
+		if g.key != nil {
+			delete(g.keys, g.key(command))
+		}
 	}
 	g.flights--
 	if len(batch) > 1 {

@@ -13,19 +13,59 @@ import (
 // visible is what soft deletion means to every reader on behalf of a person.
 const visible = ` AND deleted_at IS NULL`
 
-// Run reads one run that the tenant may see. Error: lifecycle.ErrNotFound, also for a deleted run or another tenant's.
+// Run reads one run that the tenant may see. When many runs are read at the same time, several of them share a query. Error:
+// lifecycle.ErrNotFound, also for a deleted run or another tenant's.
 func (s *Store) Run(ctx context.Context, ref lifecycle.Ref, tenant lifecycle.Tenant) (lifecycle.Run, error) {
-	return s.read(ctx, ref, ` AND organization_id = $2 AND project_id = $3`+visible, tenant.OrganizationID, tenant.ProjectID)
+	run, err := s.reads[ref.Kind].do(ctx, wish{ref.ID, tenant})
+	if errors.Is(err, lifecycle.ErrOutcomeUnknown) { // of a read nothing is left behind
+		err = failed(ctx, "read a run", context.Cause(ctx))
+	}
+	return run, err
+}
+
+// wish asks for a run within a tenant.
+type wish struct {
+	id     string
+	tenant lifecycle.Tenant
+}
+
+// readAll reads a batch of runs of one kind.
+func (s *Store) readAll(ctx context.Context, kind lifecycle.Kind, batch []wish) []answer[lifecycle.Run] {
+	ids := make([]string, len(batch))
+	for i, w := range batch {
+		ids[i] = w.id
+	}
+	var rows []row
+	err := failed(ctx, "read runs", s.many(ctx, &rows, selectVisible[kind], pq.Array(ids)))
+	found := make(map[string]answer[lifecycle.Run], len(rows))
+	for _, r := range rows {
+		run, err := r.run(kind)
+		found[r.ID] = answer[lifecycle.Run]{run, err}
+	}
+	answers := make([]answer[lifecycle.Run], len(batch))
+	for i, w := range batch {
+		a, there := found[w.id]
+		switch {
+		case err != nil:
+			answers[i].err = err
+		case !there || a.value.Tenant != w.tenant:
+			answers[i].err = lifecycle.ErrNotFound
+		default:
+			answers[i] = a
+		}
+	}
+	return answers
+}
+
+var selectVisible = map[lifecycle.Kind]string{
+	lifecycle.WF2Des:  `SELECT ` + columns[lifecycle.WF2Des] + ` FROM wf2des WHERE id = ANY($1)` + visible,
+	lifecycle.Code2WF: `SELECT ` + columns[lifecycle.Code2WF] + ` FROM code2wf WHERE id = ANY($1)` + visible,
 }
 
 // RunOfAnyTenant reads one run on behalf of a worker, deleted or not. Error: lifecycle.ErrNotFound.
 func (s *Store) RunOfAnyTenant(ctx context.Context, ref lifecycle.Ref) (lifecycle.Run, error) {
-	return s.read(ctx, ref, ``)
-}
-
-func (s *Store) read(ctx context.Context, ref lifecycle.Ref, where string, args ...any) (lifecycle.Run, error) {
 	var r row
-	err := s.one(ctx, &r, `SELECT `+columns[ref.Kind]+` FROM `+string(ref.Kind)+` WHERE id = $1`+where, append([]any{ref.ID}, args...)...)
+	err := s.one(ctx, &r, `SELECT `+columns[ref.Kind]+` FROM `+string(ref.Kind)+` WHERE id = $1`, ref.ID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return lifecycle.Run{}, lifecycle.ErrNotFound
 	}
@@ -39,7 +79,7 @@ func (s *Store) read(ctx context.Context, ref lifecycle.Ref, where string, args 
 // business.
 func (s *Store) Runs(ctx context.Context, kind lifecycle.Kind, ids []string) ([]lifecycle.Run, error) {
 	var rows []row
-	err := s.many(ctx, &rows, `SELECT `+columns[kind]+` FROM `+string(kind)+` WHERE id = ANY($1)`+visible, pq.Array(ids))
+	err := s.many(ctx, &rows, selectVisible[kind], pq.Array(ids))
 	if err != nil {
 		return nil, failed(ctx, "read runs", err)
 	}

@@ -28,6 +28,7 @@ type Store struct {
 
 	creates map[lifecycle.Kind]*group[Creation, lifecycle.Run]
 	applies map[lifecycle.Kind]*group[lifecycle.Command, Applied]
+	reads   map[lifecycle.Kind]*group[wish, lifecycle.Run]
 }
 
 // Options bound what the store asks of PostgreSQL. Zero values mean the defaults named here.
@@ -77,10 +78,11 @@ func Open(dsn string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// gather sets up the groups in which commands are stored together: one for each kind and way of writing.
+// gather sets up the groups in which runs are stored, changed and read together, one for each kind.
 func (s *Store) gather() {
 	s.creates = map[lifecycle.Kind]*group[Creation, lifecycle.Run]{}
 	s.applies = map[lifecycle.Kind]*group[lifecycle.Command, Applied]{}
+	s.reads = map[lifecycle.Kind]*group[wish, lifecycle.Run]{}
 	for _, kind := range lifecycle.Kinds {
 		s.creates[kind] = &group[Creation, lifecycle.Run]{
 			carry:    func(ctx context.Context, batch []Creation) []answer[lifecycle.Run] { return s.insert(ctx, kind, batch) },
@@ -92,6 +94,10 @@ func (s *Store) gather() {
 				return s.apply(ctx, kind, batch)
 			},
 			key:      func(cmd lifecycle.Command) string { return cmd.Run.ID },
+			patience: s.patience,
+		}
+		s.reads[kind] = &group[wish, lifecycle.Run]{
+			carry:    func(ctx context.Context, batch []wish) []answer[lifecycle.Run] { return s.readAll(ctx, kind, batch) },
 			patience: s.patience,
 		}
 	}

@@ -1,19 +1,32 @@
 package web
 
-import "net/http"
+import (
+	"maps"
+	"net/http"
+)
 
 // hardened sets what suits an API whose answers are data: never sniffed, never cached unless a Reply says otherwise, never
 // shown as a page.
 func hardened(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cache-Control", "no-store")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		maps.Copy(w.Header(), hard)
 		next.ServeHTTP(w, r)
 	})
 }
+
+// hard and shared are copied into every answer. Their values are nobody's to write to.
+var (
+	hard = http.Header{
+		"X-Content-Type-Options":  {"nosniff"},
+		"Cache-Control":           {"no-store"},
+		"Referrer-Policy":         {"no-referrer"},
+		"Content-Security-Policy": {"default-src 'none'; frame-ancestors 'none'"},
+	}
+	shared = http.Header{
+		"Access-Control-Allow-Origin":   {"*"},
+		"Access-Control-Expose-Headers": {corsExposed},
+	}
+)
 
 const (
 	corsMethods = "GET, HEAD, POST, DELETE, OPTIONS"
@@ -28,13 +41,13 @@ const (
 func cors(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Access-Control-Allow-Origin", "*")
 		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-			h.Set("Access-Control-Expose-Headers", corsExposed)
+			maps.Copy(h, shared)
 			next.ServeHTTP(w, r)
 			return
 		}
 		exchangeOf(r.Context()).route = "preflight"
+		h.Set("Access-Control-Allow-Origin", "*")
 		h.Set("Access-Control-Allow-Methods", corsMethods)
 		h.Set("Access-Control-Allow-Headers", corsAllowed)
 		h.Set("Access-Control-Max-Age", corsMaxAge)

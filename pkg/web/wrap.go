@@ -91,13 +91,18 @@ func (x *exchange) settle(r *http.Request) {
 // log writes the request's one line. It holds no path, query or body: those are a stranger's text.
 func (x *exchange) log(r *http.Request, logger *slog.Logger, took time.Duration) {
 	level := slog.LevelInfo
+	handler := logger.Handler()
 	switch {
 	case x.status == http.StatusServiceUnavailable:
 		level = slog.LevelWarn
 	case x.status >= 500 || x.code == "internal": // a panic in the middle of a good answer
 		level = slog.LevelError
 	}
-	attrs := []slog.Attr{
+	if !handler.Enabled(r.Context(), level) {
+		return
+	}
+	line := slog.NewRecord(time.Now(), level, "request", 0) // where in the program it is written nobody asks
+	line.AddAttrs(
 		slog.String("method", methodWord(r.Method)),
 		slog.String("route", x.routeWord()),
 		slog.Int("status", x.status),
@@ -105,12 +110,13 @@ func (x *exchange) log(r *http.Request, logger *slog.Logger, took time.Duration)
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 		slog.String("request_id", x.requestID),
 		slog.String("trace_id", x.trace.id),
-	}
+	)
 	if x.code != "" {
-		attrs = append(attrs, slog.String("code", x.code))
+		line.AddAttrs(slog.String("code", x.code))
 	}
 	if x.cause != nil {
-		attrs = append(attrs, slog.String("error", x.cause.Error()))
+		line.AddAttrs(slog.String("error", x.cause.Error()))
 	}
-	logger.LogAttrs(r.Context(), level, "request", append(attrs, x.notes...)...)
+	line.AddAttrs(x.notes...)
+	_ = handler.Handle(r.Context(), line) // there is nobody left to tell that a line could not be written
 }

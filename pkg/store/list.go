@@ -31,7 +31,7 @@ type Position struct {
 // List reads at most limit runs of the tenant after the position, newest first. Runs that move on between two pages are neither
 // lost nor doubled: the order is by creation, which never changes.
 func (s *Store) List(ctx context.Context, kind lifecycle.Kind, tenant lifecycle.Tenant, f Filter, after Position, limit int) ([]lifecycle.Run, error) {
-	query, args := selectList(kind, tenant, f, after, limit)
+	query, args := selectList(columns[kind], kind, tenant, f, after, limit)
 	var rows []row
 	if err := s.seldom(ctx, &rows, query, args...); err != nil {
 		return nil, failed(ctx, "list runs", err)
@@ -39,15 +39,33 @@ func (s *Store) List(ctx context.Context, kind lifecycle.Kind, tenant lifecycle.
 	return runs(kind, rows)
 }
 
+// Listed is a run's place in a list, and its version.
+type Listed struct {
+	ID        string    `db:"id"`
+	CreatedAt time.Time `db:"created_at"`
+	UpdatedAt time.Time `db:"updated_at"`
+}
+
+// ListVersions is List for somebody who may know the runs already: of each it tells no more than the version.
+func (s *Store) ListVersions(ctx context.Context, kind lifecycle.Kind, tenant lifecycle.Tenant, f Filter, after Position, limit int) ([]Listed, error) {
+	query, args := selectList(`id, created_at, updated_at`, kind, tenant, f, after, limit)
+	var listed []Listed
+	err := failed(ctx, "list versions", s.seldom(ctx, &listed, query, args...))
+	for i := range listed {
+		listed[i].CreatedAt, listed[i].UpdatedAt = listed[i].CreatedAt.UTC(), listed[i].UpdatedAt.UTC()
+	}
+	return listed, err
+}
+
 // selectList puts the query together. Codes and the limit stand in its text: only when PostgreSQL sees them does it find the index that
 // is made for them (migrations/00007_list_indexes.sql).
-func selectList(kind lifecycle.Kind, tenant lifecycle.Tenant, f Filter, after Position, limit int) (query string, args []any) {
+func selectList(what string, kind lifecycle.Kind, tenant lifecycle.Tenant, f Filter, after Position, limit int) (query string, args []any) {
 	c := conditions{args: []any{tenant.OrganizationID, tenant.ProjectID}}
 	c.narrow(f)
 	if after.ID != "" {
 		c.add(`(created_at, id) < (%s, %s)`, after.CreatedAt, after.ID)
 	}
-	return `SELECT ` + columns[kind] + ` FROM ` + string(kind) + ` WHERE organization_id = $1 AND project_id = $2` + visible +
+	return `SELECT ` + what + ` FROM ` + string(kind) + ` WHERE organization_id = $1 AND project_id = $2` + visible +
 		c.where.String() + fmt.Sprintf(` ORDER BY created_at DESC, id DESC LIMIT %d`, limit), c.args
 }
 

@@ -101,7 +101,7 @@ func TestListsReadTheirPageAndNoMore(t *testing.T) {
 			"until":               {Filter{CreatedBefore: deep.CreatedAt}, "_list_idx", 51},
 		} {
 			for _, after := range []Position{{}, deep} {
-				query, args := selectList(kind, lifecycle.Tenant{OrganizationID: 1, ProjectID: 1}, c.filter, after, 51)
+				query, args := selectList(columns[kind], kind, lifecycle.Tenant{OrganizationID: 1, ProjectID: 1}, c.filter, after, 51)
 				index, looked, sorted := s.explain(t, query, args...)
 				if index != string(kind)+c.index || looked > c.most || sorted {
 					t.Errorf("%s, %s, after %q: %s, %d rows looked at, sorted: %t", kind, about, after.ID, index, looked, sorted)

@@ -13,7 +13,8 @@ import (
 
 const (
 	look   = time.Second     // for how long silence is taken for "nothing has changed": NATS may lose every hint
-	idle   = 6 * time.Second // what nobody has asked for in so long is let go; pollers come back within five seconds
+	idle   = 6 * time.Second // what nobody has asked for in so long is not looked at any more; pollers come back within five seconds
+	shelf  = time.Minute     // what has stood in a list is kept for so long, for the next list
 	memory = 64 << 20        // bytes of runs that are kept, about
 )
 
@@ -50,9 +51,10 @@ type entry struct {
 	heeded  int       // how many of them had come when PostgreSQL was last asked
 
 	used    time.Time // when somebody last asked
+	listed  time.Time // when it last stood in a list
 	reading *reading
 	waiters map[*waiter]struct{}
-	listed  bool // in wanted
+	queued  bool // in wanted
 	dropped bool // not in runs any more: whoever still holds it leaves nothing in it
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json/jsontext"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -9,7 +10,6 @@ import (
 
 	"framerun.dev/pkg/figma"
 	"framerun.dev/pkg/lifecycle"
-	"framerun.dev/pkg/resource"
 	"framerun.dev/pkg/store"
 	"framerun.dev/pkg/web"
 )
@@ -22,12 +22,6 @@ var shared = []string{"figmaFileKey", "status", "screenId", "materialized", "fla
 var parameters = map[lifecycle.Kind][]string{
 	lifecycle.WF2Des:  append([]string{"phase", "edge"}, shared...),
 	lifecycle.Code2WF: shared,
-}
-
-// page is one page of a list. NextCursor is null on the last.
-type page struct {
-	Items      []any   `json:"items"`
-	NextCursor *string `json:"nextCursor"`
 }
 
 // list answers with the project's runs, newest first. Where each page ends is told by a cursor that is bound to its filters.
@@ -45,11 +39,11 @@ func (s *server) list(kind lifecycle.Kind) web.Handler {
 		if err != nil {
 			return nil, err
 		}
-		runs, err := s.store.List(r.Context(), kind, caller.Tenant, filter, after, limit+1) // one more tells whether there is another page
+		views, err := s.hot.list(r.Context(), kind, caller.Tenant, filter, after, limit+1) // one more tells whether there is another page
 		if err != nil {
 			return nil, err
 		}
-		if len(runs) == 0 { // an empty list is true only of a project that is there
+		if len(views) == 0 { // an empty list is true only of a project that is there
 			known, err := s.store.HasProject(r.Context(), caller.Tenant)
 			if err == nil && !known {
 				err = lifecycle.ErrNotFound
@@ -58,27 +52,34 @@ func (s *server) list(kind lifecycle.Kind) web.Handler {
 				return nil, err
 			}
 		}
-		return s.page(r, query, runs, limit), nil
+		return s.page(r, query, views, limit)
 	}
 }
 
-func (s *server) page(r *http.Request, query url.Values, runs []lifecycle.Run, limit int) *web.Reply {
-	more := len(runs) > limit
-	runs = runs[:min(limit, len(runs))]
-	p := page{Items: make([]any, len(runs))}
-	for i, run := range runs {
-		p.Items[i] = resource.Of(run, s.progress.on(run))
+// page is {items, nextCursor}, put together from runs that are JSON already. nextCursor is null on the last page.
+func (s *server) page(r *http.Request, query url.Values, views []*view, limit int) (*web.Reply, error) {
+	header, next := http.Header{"Cache-Control": {"private, no-cache"}}, "null"
+	if more := len(views) > limit; more {
+		views = views[:limit]
+		last := views[limit-1].run
+		cursor := writeCursor(r.URL.Path, query, store.Position{CreatedAt: last.CreatedAt, ID: last.ID})
+		query.Set("cursor", cursor)
+		header.Set("Link", "<"+r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
+		next = `"` + cursor + `"` // base64url needs no escapes
 	}
-	reply := &web.Reply{Header: http.Header{"Cache-Control": {"private, no-cache"}}}
-	if more {
-		last := runs[len(runs)-1]
-		next := writeCursor(r.URL.Path, query, store.Position{CreatedAt: last.CreatedAt, ID: last.ID})
-		p.NextCursor = &next
-		query.Set("cursor", next)
-		reply.Header.Set("Link", "<"+r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
+	body := jsontext.Value(`{"items":[`)
+	for i, v := range views {
+		item, err := v.body(s.progress.on(v.run))
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, item...)
 	}
-	reply.Body = p
-	return reply
+	body = append(body, `],"nextCursor":`+next+`}`...)
+	return &web.Reply{Header: header, Body: body}, nil
 }
 
 // readList reads the filters. Errors: *web.MalformedError for a cursor that is none, *lifecycle.InvalidError for anything else.

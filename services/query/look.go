@@ -56,7 +56,7 @@ func (h *hot) sweep() map[lifecycle.Kind][]*entry {
 			switch {
 			case len(e.waiters) > 0 || now.Sub(e.used) < idle:
 				all[e.ref.Kind] = append(all[e.ref.Kind], e)
-			case e.reading == nil:
+			case e.reading == nil && now.Sub(e.listed) > shelf:
 				h.drop(e)
 			}
 		}
@@ -91,7 +91,7 @@ func (h *hot) lookAtWanted(ctx context.Context) {
 	byKind := map[lifecycle.Kind][]*entry{}
 	h.mu.Lock()
 	for _, e := range h.wanted {
-		e.listed = false
+		e.queued = false
 		byKind[e.ref.Kind] = append(byKind[e.ref.Kind], e)
 	}
 	h.wanted = nil
@@ -156,10 +156,10 @@ func (h *hot) hint(ref lifecycle.Ref) {
 // doubt makes the next one who asks read the run again, and where somebody waits has it looked at; h.mu is held.
 func (h *hot) doubt(e *entry) {
 	e.hints++
-	if e.listed || len(e.waiters) == 0 {
+	if e.queued || len(e.waiters) == 0 {
 		return
 	}
-	e.listed, h.wanted = true, append(h.wanted, e)
+	e.queued, h.wanted = true, append(h.wanted, e)
 	select {
 	case h.wake <- struct{}{}:
 	default: // the one token says it all

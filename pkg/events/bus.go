@@ -53,7 +53,7 @@ func (b *Bus) Check() error {
 // TellChanged asks query to look at the run again.
 func (b *Bus) TellChanged(run lifecycle.Ref) { b.publish(Changed(run), nil) }
 
-// TellWake says that the outbox holds something new.
+// TellWake says that the outbox holds something new, about runs of any kind.
 func (b *Bus) TellWake() { b.publish(OutboxWake, nil) }
 
 // TellStranded says that a job was set aside.
@@ -62,7 +62,7 @@ func (b *Bus) TellStranded() { b.publish(Stranded, nil) }
 // Told is what every writer says after a commit: the run changed, and the outbox has something to carry.
 func (b *Bus) Told(run lifecycle.Ref) {
 	b.TellChanged(run)
-	b.TellWake()
+	b.publish(OutboxWake, []byte(run.Kind))
 }
 
 // MaxMessage is the length of a progress message in code points.
@@ -86,16 +86,37 @@ func (b *Bus) TellProgress(run lifecycle.Ref, p Progress) {
 	b.publish(Progressed(run), body)
 }
 
-// HearWake returns a channel that holds one token whenever subject (OutboxWake or Stranded) was told since the last look.
-func (b *Bus) HearWake(subject string) (<-chan struct{}, error) {
+// HearStranded returns a channel that holds one token whenever it was told since the last look that a job was set aside.
+func (b *Bus) HearStranded() (<-chan struct{}, error) {
 	wake := make(chan struct{}, 1)
-	_, err := b.conn.Subscribe(subject, func(*nats.Msg) {
-		select {
-		case wake <- struct{}{}:
-		default: // the one token says it all
+	_, err := b.conn.Subscribe(Stranded, func(*nats.Msg) { leave(wake) })
+	return wake, err
+}
+
+// HearOutbox returns a channel for each of the kinds, in their order. It holds one token whenever it was told since the last look that
+// the outbox holds something new about runs of that kind, or of any kind for the empty one.
+func (b *Bus) HearOutbox(kinds ...lifecycle.Kind) ([]<-chan struct{}, error) {
+	wakes, heard := make([]chan struct{}, len(kinds)), make([]<-chan struct{}, len(kinds))
+	for i := range kinds {
+		wakes[i] = make(chan struct{}, 1)
+		heard[i] = wakes[i]
+	}
+	_, err := b.conn.Subscribe(OutboxWake, func(m *nats.Msg) {
+		for i, kind := range kinds {
+			if kind == "" || len(m.Data) == 0 || string(m.Data) == string(kind) {
+				leave(wakes[i])
+			}
 		}
 	})
-	return wake, err
+	return heard, err
+}
+
+// leave leaves a token; one says it all.
+func leave(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
 }
 
 // HearChanged calls heard for each hint that a run changed. heard must not block.

@@ -41,7 +41,7 @@ func TestToldTellsBoth(t *testing.T) {
 	n := newNerve(t).start(t)
 	b := n.connect(t)
 	heard := make(chan lifecycle.Ref, 1)
-	wake, err := b.HearWake(OutboxWake)
+	wakes, err := b.HearOutbox("", lifecycle.Code2WF, lifecycle.WF2Des)
 	if err == nil {
 		err = b.HearChanged(func(run lifecycle.Ref) { heard <- run })
 	}
@@ -50,9 +50,14 @@ func TestToldTellsBoth(t *testing.T) {
 	}
 	settled(t, b)
 	b.Told(ref(lifecycle.Code2WF, 3))
-	next(t, wake)
-	if got := next(t, heard); got != ref(lifecycle.Code2WF, 3) {
-		t.Errorf("heard of %v", got)
+	next(t, wakes[0])
+	next(t, wakes[1])
+	if got := next(t, heard); got != ref(lifecycle.Code2WF, 3) || len(wakes[2]) != 0 {
+		t.Errorf("heard of %v, and %d wakes for the other kind", got, len(wakes[2]))
+	}
+	b.TellWake()
+	for _, wake := range wakes {
+		next(t, wake)
 	}
 }
 
@@ -61,11 +66,12 @@ func TestWakesBecomeOneToken(t *testing.T) {
 	t.Parallel()
 	n := newNerve(t).start(t)
 	b := n.connect(t)
-	wake, err := b.HearWake(OutboxWake)
+	wakes, err := b.HearOutbox(lifecycle.WF2Des)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranded, err := b.HearWake(Stranded)
+	wake := wakes[0]
+	stranded, err := b.HearStranded()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ const (
 	Batch = 100
 	// Look is how long a lane sleeps at most when nobody wakes it: NATS may lose every hint.
 	Look = time.Second
-	// gather is how long a lane that has just carried something lets more come together: a full batch costs hardly more than one entry,
-	// and what a lane saves is free for those whose runs it carries.
+	// gather is how long a lane lets entries come together: a full batch costs hardly more than one of them, and what a lane saves is
+	// free for the requests whose runs it carries.
 	gather = 10 * time.Millisecond
 	// lease is how long a claimed entry is nobody else's. After a crash its entries leave this much later, so it is short;
 	// sending must end well within it, so that only a relay that is frozen, or kept waiting by PostgreSQL, can be overtaken.
@@ -54,20 +54,24 @@ type Lane[T any] struct {
 // Run carries until ctx ends, and finishes the round it is in. It always returns nil: whatever goes wrong is tried again.
 func (l Lane[T]) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		wake, pause := l.Wake, Look
-		switch arrived := l.round(ctx); {
-		case arrived == Batch: // more wait
+		switch arrived := l.round(ctx); arrived {
+		case Batch: // more wait
 			continue
-		case arrived > 0: // and more may: each run gives out one message at a time
-			wake, pause = nil, gather
+		case 0:
+			l.rest(ctx, l.Wake, Look)
 		}
-		select {
-		case <-ctx.Done():
-		case <-wake:
-		case <-time.After(pause):
-		}
+		l.rest(ctx, nil, gather) // and look again even if nothing came: each run gives out one message at a time
 	}
 	return nil
+}
+
+// rest waits until it is woken, for no longer than most.
+func (l Lane[T]) rest(ctx context.Context, wake <-chan struct{}, most time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-time.After(most):
+	}
 }
 
 // round claims, sends and settles one batch, and counts what arrived. What is claimed is settled even when ctx ends meanwhile.

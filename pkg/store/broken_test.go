@@ -18,14 +18,13 @@ func TestClaimJobsOfSomeWork(t *testing.T) {
 	c.Run.Edge = lifecycle.EdgeDes2WF
 	des := w.create(t, c)
 	w.exec(t, `UPDATE outbox SET work = '' WHERE run_id IN ($1, $2)`, des.ID, code.ID) // as a program would that does not know of work
+	must(t, w.SortJobs(t.Context()))
 	for _, run := range []lifecycle.Run{wf, des, code} {
+		parcels, err := w.ClaimJobs(run.Work())(t.Context(), 10, time.Minute)
+		must(t, err)
 		var got []string
-		for range 2 { // a claim that finds nothing sorts what is not sorted yet
-			parcels, err := w.ClaimJobs(run.Work())(t.Context(), 10, time.Minute)
-			must(t, err)
-			for _, p := range parcels {
-				got = append(got, p.Load.Run.ID)
-			}
+		for _, p := range parcels {
+			got = append(got, p.Load.Run.ID)
 		}
 		if !slices.Equal(got, []string{run.ID}) {
 			t.Errorf("%s: claimed %v, want %v", run.Work(), got, run.ID)

@@ -25,9 +25,6 @@ func (s *Store) ClaimJobs(work string) func(ctx context.Context, limit int, leas
 	return func(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
 		for {
 			claimed, err := s.claim(ctx, claimDue, limit, lease, "jobs", work)
-			if err == nil && len(claimed) == 0 {
-				err = failed(ctx, "sort jobs", s.exec(ctx, sortJobs))
-			}
 			if err != nil || len(claimed) == 0 {
 				return nil, err
 			}
@@ -43,7 +40,11 @@ func (s *Store) ClaimJobs(work string) func(ctx context.Context, limit int, leas
 	}
 }
 
-// sortJobs says of jobs that an older program has written what work they are; the next claim finds them.
+// SortJobs says of jobs that were written by a program which does not know of work what work they are: until then nobody claims them.
+func (s *Store) SortJobs(ctx context.Context) error {
+	return failed(ctx, "sort jobs", s.exec(ctx, sortJobs))
+}
+
 var sortJobs = `UPDATE outbox SET work = coalesce((SELECT CASE edge WHEN '` + edgeCodes[lifecycle.EdgeWF2Des] + `' THEN '` +
 	string(lifecycle.EdgeWF2Des) + `' ELSE '` + string(lifecycle.EdgeDes2WF) + `' END FROM wf2des WHERE wf2des.id = outbox.run_id), '` +
 	string(lifecycle.Code2WF) + `')

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"framerun.dev/pkg/app"
-	"framerun.dev/pkg/events"
 	"framerun.dev/pkg/jobs"
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/relay"
@@ -23,24 +22,44 @@ func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error
 	if err != nil {
 		return nil, err
 	}
-	m := newOutboxMetrics(parts)
-	background := []func(context.Context) error{m.watch}
-	for _, work := range slices.Sorted(maps.Keys(queues.URLs)) {
-		wake, err := parts.Bus.HearWake(events.OutboxWake)
-		if err != nil {
-			return nil, err
+	works := slices.Sorted(maps.Keys(queues.URLs))
+	kinds := make([]lifecycle.Kind, len(works), len(works)+1)
+	for i, work := range works {
+		kinds[i] = lifecycle.WF2Des
+		if work == string(lifecycle.Code2WF) {
+			kinds[i] = lifecycle.Code2WF
 		}
-		lane := relay.Lane[lifecycle.Job]{Name: "jobs of " + work, Claim: parts.Store.ClaimJobs(work), Sender: queues,
-			Store: parts.Store, Wake: wake, Log: parts.Log, Count: m.count("jobs"), SetAside: parts.Bus.TellStranded}
-		background = append(background, lane.Run)
 	}
-	wake, err := parts.Bus.HearWake(events.OutboxWake)
+	wakes, err := parts.Bus.HearOutbox(append(kinds, "")...)
 	if err != nil {
 		return nil, err
 	}
+	m := newOutboxMetrics(parts)
+	background := []func(context.Context) error{m.watch, sortJobs(parts)}
+	for i, work := range works {
+		lane := relay.Lane[lifecycle.Job]{Name: "jobs of " + work, Claim: parts.Store.ClaimJobs(work), Sender: queues,
+			Store: parts.Store, Wake: wakes[i], Log: parts.Log, Count: m.count("jobs"), SetAside: parts.Bus.TellStranded}
+		background = append(background, lane.Run)
+	}
 	lane := relay.Lane[lifecycle.Announcement]{Name: "events", Claim: parts.Store.ClaimEvents, Sender: feed,
-		Store: parts.Store, Wake: wake, Log: parts.Log, Count: m.count("events")}
+		Store: parts.Store, Wake: wakes[len(works)], Log: parts.Log, Count: m.count("events")}
 	return append(background, lane.Run), nil
+}
+
+// sortJobs finds jobs that an older program has left in the outbox while this one is being rolled out, until ctx ends.
+func sortJobs(parts *app.Parts) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			if err := parts.Store.SortJobs(ctx); err != nil && ctx.Err() == nil {
+				parts.Log.Warn("outbox not readable, trying again", "error", err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(relay.Look):
+			}
+		}
+		return nil
+	}
 }
 
 // outboxMetrics tells how the outbox does: what was carried, what waits, and for how long.

@@ -10,7 +10,6 @@ import (
 
 	"framerun.dev/pkg/app"
 	"framerun.dev/pkg/auth"
-	"framerun.dev/pkg/events"
 	"framerun.dev/pkg/lifecycle"
 )
 
@@ -34,7 +33,7 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 		return err
 	}
 	defer parts.Close()
-	wake, err := parts.Bus.HearWake(events.Stranded)
+	wake, err := parts.Bus.HearStranded()
 	if err != nil {
 		return err
 	}

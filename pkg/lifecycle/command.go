@@ -45,10 +45,10 @@ type Result struct {
 type Command struct {
 	Verb   Verb
 	Run    Ref
-	Tenant *Tenant // the caller's fence; nil for workers and the backend, which see every tenant
+	Tenant *Tenant // the caller's fence; nil for workers and the backend, operators included, which see every tenant
 	By     Actor
 
-	Attempt  int            // Parsed, Complete, Fail, Confirm, Reject: the attempt that is spoken of
+	Attempt  int            // Parsed, Complete, Fail, Confirm, Reject, Requeue: the attempt that is spoken of
 	Result   Result         // Complete, Fail
 	Message  string         // Fail: a sentence fit for the client, never empty
 	Feedback FeedbackStatus // Rate

@@ -87,7 +87,7 @@ func decideForPerson(run Run, cmd Command, now time.Time) (Decision, error) {
 	if !exists(run.Kind, cmd.Verb) || run.DeletedAt != nil && cmd.Verb != Delete {
 		return Decision{}, ErrNotFound
 	}
-	if (cmd.Verb == Confirm || cmd.Verb == Reject) && cmd.Attempt != run.Attempt {
+	if cmd.namesAttempt() && cmd.Attempt != run.Attempt {
 		return Decision{}, refuseAttempt(run, cmd.Attempt)
 	}
 	if alreadySo(run, cmd) {
@@ -97,6 +97,11 @@ func decideForPerson(run Run, cmd Command, now time.Time) (Decision, error) {
 		return move(run, cmd, t, now), nil
 	}
 	return Decision{}, refuse(run, StateConflict, "%s is not possible for a run that is %s", cmd.Verb, run.State)
+}
+
+// namesAttempt reports whether the command, which is not a worker's, is about one attempt and no other.
+func (cmd Command) namesAttempt() bool {
+	return cmd.Verb == Confirm || cmd.Verb == Reject || cmd.Verb == Requeue
 }
 
 // alreadySo recognises the same decision made again, which is answered like the first time and changes nothing.

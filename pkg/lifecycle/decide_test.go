@@ -131,7 +131,7 @@ func split(line string) []string {
 // feedback stand.
 func expected(cell string, run lifecycle.Run, cmd lifecycle.Command) string {
 	worker := cmd.Verb == lifecycle.Parsed || cmd.Verb == lifecycle.Complete || cmd.Verb == lifecycle.Fail
-	fenced := worker || cmd.Verb == lifecycle.Confirm || cmd.Verb == lifecycle.Reject
+	fenced := worker || cmd.Verb == lifecycle.Confirm || cmd.Verb == lifecycle.Reject || cmd.Verb == lifecycle.Requeue
 	switch {
 	case cell == "404" || cell == "422":
 		return cell

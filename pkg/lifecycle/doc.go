@@ -17,12 +17,13 @@
 //	            processing ──fail──▶ failed
 //
 // A completed run can be placed, rated (wf2des) and, like every ended run, deleted; an operator may have a worker's job sent out
-// again (requeue; decided here, though nothing asks for it yet). None of these changes the state.
+// again (requeue, from runctl alone). None of these changes the state.
 //
 // The lines are data, in Transitions. Decide reads them and turns a Command into a Decision: the row as it shall be, a line
 // for the timeline and perhaps a job. Two rules of the seeds stand beside the table:
 //
-//   - attempt is the fence. A worker's word of an older attempt is a no-op.
+//   - attempt is the fence. A worker's word of an older attempt is a no-op; requeue names the attempt that it takes the work from, so
+//     that of two operators only one sends the job out again.
 //   - the first ending wins. A worker that comes too late is told so and nothing changes; a person is refused and told the state.
 //
 // Time ends no run by itself. Where a state has a deadline, the backend fails the run in the worker's place, under a Guard: what it saw

@@ -16,6 +16,8 @@ const (
 	AlreadyTerminal Outcome = "already_terminal"
 	// Spared: the backend's Guard does not hold any more, so the run is left alone. Not written to the timeline.
 	Spared Outcome = "spared"
+	// Noted: an operator did something beside the run, to what was still to be told of it. The run is as it was.
+	Noted Outcome = "noted"
 	// Unchanged: a person decided again what is already decided. Not written to the timeline.
 	Unchanged Outcome = "unchanged"
 )
@@ -35,6 +37,10 @@ const (
 	WasRated     What = "rated"
 	WasDeleted   What = "deleted"
 	WasRequeued  What = "requeued"
+
+	// What operators do to the outbox. No command of a run leads to these.
+	DeliveryRetried What = "delivery_retried"
+	DeliverySkipped What = "delivery_skipped"
 )
 
 var happened = map[Verb]What{
@@ -42,13 +48,13 @@ var happened = map[Verb]What{
 	Cancel: WasCancelled, Place: WasPlaced, Rate: WasRated, Delete: WasDeleted, Requeue: WasRequeued,
 }
 
-// Event is one line of a run's timeline. Applied events replay to the row; the others are worker words that came too late:
-// they changed nothing and are kept so that nobody has to guess.
+// Event is one line of a run's timeline. Applied events replay to the row; the others are worker words that came too late, and what
+// operators did beside the run: they changed nothing in it and are kept so that nobody has to guess.
 type Event struct {
 	Run     Ref
 	Seq     int // 1, 2, 3 … per run, without a gap; given by the store
 	What    What
-	Outcome Outcome // Applied, Duplicate, Superseded or AlreadyTerminal
+	Outcome Outcome // Applied, Duplicate, Superseded, AlreadyTerminal or Noted
 	By      Actor
 	From    State
 	To      State     // equals From when nothing changed
@@ -68,6 +74,7 @@ type EventData struct {
 	Score        *Score
 	ScoreVersion *string
 	Feedback     *FeedbackStatus
+	Delivery     *string // what was retried or skipped: "jobs parse", "events 3"
 }
 
 // Job is what is sent to a worker: one stage of one attempt of a run.

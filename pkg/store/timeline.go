@@ -67,4 +67,5 @@ type data struct {
 	Score        *lifecycle.Score          `json:"score_e4,omitzero"`
 	ScoreVersion *string                   `json:"score_version,omitzero"`
 	Feedback     *lifecycle.FeedbackStatus `json:"feedback_status,omitzero"`
+	Delivery     *string                   `json:"delivery,omitzero"`
 }

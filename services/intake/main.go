@@ -13,7 +13,7 @@ func main() { app.Main("intake", run) }
 func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error {
 	env := app.NewEnv(lookup)
 	base, tokens, workers := app.ReadBase(env, 512), app.ReadTokens(env), readWorkers(env)
-	limits := readLimits(env)
+	limits, keep := readLimits(env), readRetention(env)
 	if err := env.Err(); err != nil {
 		return err
 	}
@@ -35,5 +35,9 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 		return err
 	}
 	s := &server{store: parts.Store, people: people, limits: limits, told: parts.Bus.Told}
-	return parts.Serve(ctx, app.Serving{Routes: s.routes(), Background: append(lanes, s.forgetKeys(parts.Log))})
+	background := append(lanes, s.forgetKeys(parts.Log))
+	if keep > 0 {
+		background = append(background, s.letGo(keep, parts.Log))
+	}
+	return parts.Serve(ctx, app.Serving{Routes: s.routes(), Background: background})
 }

@@ -77,6 +77,8 @@ func TestLegalRowsAreTaken(t *testing.T) {
 		{"run_event", row{}},
 		{"run_event", row{"kind": "'code2wf'", "what": "'completed'", "outcome": "'already_terminal'", "actor_kind": "'worker'",
 			"from_state": "'failed'", "to_state": "'failed'", "attempt": "0", "data": `'{"a": 1}'`}},
+		{"run_event", row{"what": "'delivery_retried'", "outcome": "'noted'", "actor_kind": "'backend'", "from_state": "'parsing'"}},
+		{"run_event", row{"what": "'delivery_skipped'", "outcome": "'noted'", "actor_kind": "'backend'", "from_state": "'failed'", "to_state": "'failed'"}},
 		{"outbox", row{}},
 		{"outbox", row{"destination": "'events'", "stage": "NULL", "seq": "1"}},
 		{"outbox", row{"state": "'skipped'", "settled_at": "now()"}},

@@ -221,7 +221,10 @@ func TestInterventionsAtOnce(t *testing.T) {
 			_, err := w.Apply(context.WithoutCancel(t.Context()), command(lifecycle.Parsed, run))
 			return err
 		})
-		all.Go(func() error { _, err := w.ClaimEvents(context.WithoutCancel(t.Context()), 10, time.Millisecond); return err })
+		all.Go(func() error {
+			_, err := w.ClaimEvents(context.WithoutCancel(t.Context()), 10, time.Millisecond)
+			return err
+		})
 	}
 	must(t, all.Wait())
 	close(skips)

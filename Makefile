@@ -5,8 +5,8 @@ export GOTOOLCHAIN := go1.27.3+auto
 # PostgreSQL's programs, where deploy/tools.sh has put some.
 export PATH := $(CURDIR)/.tools/postgres/bin:$(PATH)
 
-MODULES := migrations pkg services/intake services/status services/interaction services/query deploy/local deploy/bench
-SERVICES := ./services/intake ./services/status ./services/interaction ./services/query
+MODULES := migrations pkg services/intake services/status services/interaction services/query services/runctl deploy/local deploy/bench
+SERVICES := ./services/intake ./services/status ./services/interaction ./services/query ./services/runctl
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help

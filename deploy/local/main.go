@@ -182,4 +182,5 @@ func show(out io.Writer, a stack.Address, c stack.Config, took time.Duration) {
 	fmt.Fprintf(t, "  DocumentDB\toff\n  issuer\t%s\ttokens for a day\n  worker\t%s\n", a.Issuer, c.Worker)
 	t.Flush()
 	fmt.Fprintf(out, "\n  addresses, tokens, secrets   %s\n  logs                         %s\n", stack.AddressFile(c.Dir), filepath.Join(c.Dir, "logs"))
+	fmt.Fprint(out, "  the operator's command       .bin/runctl runs stuck --older-than 1m\n")
 }

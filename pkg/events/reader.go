@@ -11,6 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// ErrNoFeed: the stream of the public feed does not exist, for nothing was ever told.
+var ErrNoFeed = errors.New("there is no public feed yet: nothing was ever told")
+
 // Reading says which part of the public feed is read, oldest first.
 type Reading struct {
 	Kind   lifecycle.Kind // "" for both
@@ -21,7 +24,7 @@ type Reading struct {
 // Read hands the events of the feed to heard, in order, until ctx ends, heard fails, or the feed does. It leaves no trace on the server:
 // an ordered consumer is this reader's own, and begins again by itself where a connection broke.
 //
-// Errors: lifecycle.ErrNotFound when there is no feed yet, lifecycle.ErrUnavailable when NATS cannot be asked, and heard's own.
+// Errors: ErrNoFeed, lifecycle.ErrUnavailable when NATS cannot be asked, and heard's own.
 func (b *Bus) Read(ctx context.Context, r Reading, heard func(CloudEvent) error) error {
 	consumer, pending, err := b.consumer(ctx, r)
 	if err != nil {
@@ -80,7 +83,7 @@ func (b *Bus) consumer(ctx context.Context, r Reading) (jetstream.Consumer, uint
 	}
 	consumer, err := js.OrderedConsumer(ctx, Stream, config)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, 0, fmt.Errorf("events: there is no stream %s: nothing was ever told: %w", Stream, lifecycle.ErrNotFound)
+		return nil, 0, ErrNoFeed
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("events: stream %s: %w: %w", Stream, lifecycle.ErrUnavailable, err)

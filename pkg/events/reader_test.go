@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	server := newNerve(t).start(t)
 	b := server.connect(t)
-	if err := b.Read(t.Context(), Reading{}, nil); !errors.Is(err, lifecycle.ErrNotFound) {
+	if err := b.Read(t.Context(), Reading{}, nil); !errors.Is(err, ErrNoFeed) {
 		t.Errorf("without a feed: %v", err)
 	}
 	f := newFeed(t, b)

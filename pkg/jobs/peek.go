@@ -13,6 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
+// ErrNoQueue: SQS knows no queue at this URL.
+var ErrNoQueue = errors.New("there is no such queue")
+
 // Peeked is what a look at a queue shows. SQS's counts are approximate.
 type Peeked struct {
 	Visible  int // waiting for a worker, before the look
@@ -35,7 +38,7 @@ const hidden = 10 * time.Second
 // Peek shows up to limit messages of a queue without consuming them. SQS has no way to look alone: each is received, hidden from workers
 // for the moment, and then made visible again. So its receive count rises by one, which a queue with a dead letter queue limits.
 //
-// Errors wrap lifecycle.ErrNotFound for a queue that does not exist, else lifecycle.ErrUnavailable.
+// Errors: ErrNoQueue, else they wrap lifecycle.ErrUnavailable.
 func Peek(ctx context.Context, client *sqs.Client, url string, limit int) (Peeked, error) {
 	p, err := count(ctx, client, url)
 	if err != nil {
@@ -105,7 +108,7 @@ func giveBack(ctx context.Context, client *sqs.Client, url string, taken []types
 
 func queueError(err error) error {
 	if _, ok := errors.AsType[*types.QueueDoesNotExist](err); ok {
-		return fmt.Errorf("jobs: %w: there is no such queue: %w", lifecycle.ErrNotFound, err)
+		return ErrNoQueue
 	}
 	return fmt.Errorf("jobs: look at a queue: %w: %w", lifecycle.ErrUnavailable, err)
 }

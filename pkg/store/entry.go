@@ -20,6 +20,9 @@ const (
 	SetAside EntryState = "set_aside" // its destination will never take it, or so it seemed
 )
 
+// ErrNoEntry: there is no such outbox entry. One that has been sent is gone.
+var ErrNoEntry = errors.New("there is no such entry in the outbox; one that has been told is gone")
+
 // Entry is an outbox entry as operators see it.
 type Entry struct {
 	ID          int64
@@ -71,12 +74,12 @@ func (s *Store) Entries(ctx context.Context, f EntryFilter, limit int) ([]Entry,
 	return entries, nil
 }
 
-// Entry reads one outbox entry. Error: lifecycle.ErrNotFound, also for one that has been sent meanwhile.
+// Entry reads one outbox entry. Error: ErrNoEntry.
 func (s *Store) Entry(ctx context.Context, id int64) (Entry, error) {
 	var r entryRow
 	err := s.one(ctx, &r, `SELECT `+entryColumns+` FROM outbox WHERE id = $1`, id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Entry{}, fmt.Errorf("store: outbox entry: %w", lifecycle.ErrNotFound)
+		return Entry{}, ErrNoEntry
 	}
 	return r.entry(), failed(ctx, "read an outbox entry", err)
 }

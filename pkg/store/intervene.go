@@ -49,7 +49,7 @@ func (i Intervention) On(e Entry, run lifecycle.Run) error {
 // Intervene carries an intervention out and writes it into the run's timeline, under the operator's name, in one transaction. The
 // run's row is not touched. It returns the entry as it stands afterwards.
 //
-// Errors: lifecycle.ErrNotFound (no such entry: it may have been sent meanwhile; or its run is gone), *EntryRefusedError,
+// Errors: ErrNoEntry (it may have been sent meanwhile), lifecycle.ErrNotFound (its run is gone), *EntryRefusedError,
 // lifecycle.ErrUnavailable (nothing changed), lifecycle.ErrOutcomeUnknown.
 func (s *Store) Intervene(ctx context.Context, i Intervention, id int64, by lifecycle.Actor) (Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
@@ -85,7 +85,7 @@ func (s *Store) interveneIn(ctx context.Context, tx *sqlx.Tx, i Intervention, e 
 	var r entryRow
 	err = s.oneIn(ctx, tx, &r, lockEntry, e.ID)
 	if errors.Is(err, sql.ErrNoRows) {
-		return e, fmt.Errorf("store: outbox entry: %w", lifecycle.ErrNotFound)
+		return e, ErrNoEntry
 	}
 	if err != nil {
 		return e, failed(ctx, "lock an outbox entry", err)

@@ -78,7 +78,7 @@ func TestEntries(t *testing.T) {
 	if again, err := w.Entry(t.Context(), e.ID); err != nil || !cmp.Equal(e, again) {
 		t.Errorf("by its id the entry is %+v, %v", again, err)
 	}
-	if _, err := w.Entry(t.Context(), 99999); !errors.Is(err, lifecycle.ErrNotFound) {
+	if _, err := w.Entry(t.Context(), 99999); !errors.Is(err, store.ErrNoEntry) {
 		t.Errorf("an entry that is not there: %v", err)
 	}
 }
@@ -134,7 +134,7 @@ func TestIntervene(t *testing.T) {
 		if _, err = w.Intervene(t.Context(), i, before.ID, operator); !isRefused(err) {
 			t.Errorf("%s of a skipped entry: %v", i, err)
 		}
-		if _, err = w.Intervene(t.Context(), i, 99999, operator); !errors.Is(err, lifecycle.ErrNotFound) {
+		if _, err = w.Intervene(t.Context(), i, 99999, operator); !errors.Is(err, store.ErrNoEntry) {
 			t.Errorf("%s of nothing: %v", i, err)
 		}
 	}

@@ -3,9 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"framerun.dev/pkg/auth"
+	"framerun.dev/pkg/events"
+	"framerun.dev/pkg/jobs"
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/store"
 )
@@ -51,7 +52,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case is[*refusedError](err), is[*lifecycle.RefusedError](err), is[*store.EntryRefusedError](err):
 		return exitRefused
-	case errors.Is(err, lifecycle.ErrNotFound):
+	case errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, store.ErrNoEntry), errors.Is(err, jobs.ErrNoQueue), errors.Is(err, events.ErrNoFeed):
 		return exitNotFound
 	case errors.Is(err, lifecycle.ErrOutcomeUnknown):
 		return exitUnknown
@@ -64,16 +65,15 @@ func exitCode(err error) int {
 // sentence is what the operator reads.
 func sentence(err error) string {
 	if r, ok := errors.AsType[*lifecycle.RefusedError](err); ok {
-		return fmt.Sprintf("refused: %s; nothing was changed", r.Reason)
+		return "refused: " + r.Reason
 	}
-	text := err.Error()
 	switch exitCode(err) {
 	case exitRefused:
-		return "refused: " + text + "; nothing was changed"
+		return "refused: " + err.Error()
 	case exitUnknown:
-		return text + "; look with `runctl runs show`, then try again"
+		return err.Error() + "; look with `runctl runs show`, then try again"
 	case exitUnavailable:
-		return text + "; try again"
+		return err.Error() + "; try again"
 	}
-	return strings.TrimSpace(text)
+	return err.Error()
 }

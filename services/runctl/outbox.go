@@ -131,7 +131,7 @@ func (s *session) intervene(ctx context.Context, i store.Intervention, id int64,
 	}
 	entry, err := db.Entry(ctx, id)
 	if err != nil {
-		return fmt.Errorf("%w (an entry is gone as soon as it is told)", err)
+		return err
 	}
 	by, err := s.operator(ctx, as)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 type suite struct {
 	*stack.Stack
 	at  stack.Address
+	dir string // of the stack's state
 	log *lines
 	db  *sql.DB
 }
@@ -31,6 +32,7 @@ func start(t *testing.T, c stack.Config) *suite {
 	t.Helper()
 	s := &suite{log: &lines{}}
 	c.Dir, c.Bin, c.Routes = t.TempDir(), filepath.Join(root, ".bin"), routes()
+	s.dir = c.Dir
 	c.Pace, c.Log, c.PortBase = 20*time.Millisecond, s.log, portBase(t)
 	running, err := stack.Start(t.Context(), c)
 	if err != nil {

@@ -245,3 +245,33 @@ func TestInterventionsAtOnce(t *testing.T) {
 		t.Errorf("the timeline: %v", err)
 	}
 }
+
+// A worker's word about the run is being stored when an operator reaches for its job. Catches an intervention that does not wait for the
+// run's lock, and so would give two lines one number.
+func TestInterventionWaitsForTheRun(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	run := w.in(t, lifecycle.Parsing, w.creation(lifecycle.WF2Des))
+	entry := w.entry(t, run, "jobs")
+	tx := w.sql.MustBeginTx(t.Context(), nil)
+	defer tx.Rollback()
+	tx.MustExec(`SELECT FROM wf2des WHERE id = $1 FOR UPDATE`, run.ID)
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.Intervene(context.WithoutCancel(t.Context()), store.SkipEntry, entry.ID, operator)
+		done <- err
+	}()
+	for waiting := false; !waiting; {
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		must(t, w.sql.GetContext(t.Context(), &waiting, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`))
+	}
+	tx.MustExec(`INSERT INTO run_event (kind, run_id, seq, what, outcome, actor_kind, actor, from_state, to_state, attempt, version, at)
+		SELECT kind, run_id, 2, 'completed', 'superseded', 'worker', actor, to_state, to_state, 0, version, at FROM run_event WHERE run_id = $1`, run.ID)
+	must(t, tx.Commit())
+	must(t, <-done)
+	w.noted(t, run, "delivery_skipped jobs parse")
+}

@@ -30,4 +30,4 @@ CREATE INDEX CONCURRENTLY outbox_settled_run_idx ON outbox (run_id) WHERE state 
 CREATE INDEX CONCURRENTLY outbox_skipped_idx ON outbox (settled_at) WHERE state = 'skipped';
 
 -- Retention: runs that were deleted long ago.
-CREATE INDEX CONCURRENTLY run_event_deleted_idx ON run_event (at) WHERE what = 'deleted';
+CREATE INDEX CONCURRENTLY run_event_deleted_idx ON run_event (kind, at) WHERE what = 'deleted';

@@ -84,8 +84,7 @@ WHERE what = 'deleted' AND kind = $1 AND at < now() - $2 * interval '1 microseco
 WITH old AS (
 	DELETE FROM outbox WHERE id = ANY(ARRAY(
 		SELECT id FROM outbox o WHERE state = 'skipped' AND settled_at < now() - $1 * interval '1 microsecond'
-			AND NOT EXISTS (SELECT FROM wf2des w WHERE o.kind = 'wf2des' AND w.id = o.run_id AND w.status = '0')
-			AND NOT EXISTS (SELECT FROM code2wf c WHERE o.kind = 'code2wf' AND c.id = o.run_id AND c.status = '0')
+			AND coalesce((SELECT status FROM wf2des WHERE id = o.run_id), (SELECT status FROM code2wf WHERE id = o.run_id)) IS DISTINCT FROM '0'
 		ORDER BY settled_at LIMIT $2 FOR UPDATE SKIP LOCKED))
 	RETURNING 1
 )

@@ -83,7 +83,7 @@ func (s *Store) Idle(ctx context.Context, atLeast time.Duration, limit int) ([]I
 	}
 	slices.SortStableFunc(all, func(a, b Idle) int { return a.Run.UpdatedAt.Compare(b.Run.UpdatedAt) })
 	all = all[:min(len(all), limit)]
-	return all, s.explain(ctx, all)
+	return all, s.addWhy(ctx, all)
 }
 
 func (s *Store) idleOf(ctx context.Context, kind lifecycle.Kind, atLeast time.Duration, limit int) ([]Idle, error) {
@@ -106,8 +106,8 @@ WHERE status = '0' AND updated_at <= now() - $1 * interval '1 microsecond' ORDER
 	return idle, nil
 }
 
-// explain adds the last line and the outbox to each run.
-func (s *Store) explain(ctx context.Context, all []Idle) error {
+// addWhy adds the last line and the outbox to each run.
+func (s *Store) addWhy(ctx context.Context, all []Idle) error {
 	if len(all) == 0 {
 		return nil
 	}

@@ -155,7 +155,7 @@ func TestIndexesAreThoseOfTheSeedsAndOurs(t *testing.T) {
 		CREATE INDEX outbox_set_aside_idx ON public.outbox USING btree (settled_at) WHERE (state = 'set_aside'::text)
 		CREATE INDEX outbox_settled_run_idx ON public.outbox USING btree (run_id) WHERE (state <> 'pending'::text)
 		CREATE INDEX outbox_skipped_idx ON public.outbox USING btree (settled_at) WHERE (state = 'skipped'::text)
-		CREATE INDEX run_event_deleted_idx ON public.run_event USING btree (at) WHERE (what = 'deleted'::text)
+		CREATE INDEX run_event_deleted_idx ON public.run_event USING btree (kind, at) WHERE (what = 'deleted'::text)
 		CREATE UNIQUE INDEX run_event_pkey ON public.run_event USING btree (kind, run_id, seq)
 		CREATE UNIQUE INDEX run_pulse_pkey ON public.run_pulse USING btree (kind, run_id)
 		CREATE INDEX wf2des_file_inbox_idx ON public.wf2des USING btree (organization_id, project_id, figma_file_key, created_at DESC, id DESC) WHERE ((deleted_at IS NULL) AND (status = '1'::wf2des_status) AND (materialized_at IS NULL))

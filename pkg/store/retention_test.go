@@ -13,7 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-const keep = 48 * time.Hour
+const (
+	keep       = 48 * time.Hour
+	young, old = keep - time.Hour, keep + time.Hour
+)
 
 // letGo goes through everything once, as service intake does, in pages so small that there are several.
 func letGo(ctx context.Context, s *store.Store) error {
@@ -79,67 +82,69 @@ func (w *world) told(t *testing.T) {
 	w.exec(t, `DELETE FROM outbox WHERE state = 'pending'`)
 }
 
+// sorts are runs of each sort, and what must be left of them after retention.
+var sorts = []struct {
+	name    string
+	kind    lifecycle.Kind
+	state   lifecycle.State
+	age     time.Duration
+	arrange func(*testing.T, *world, lifecycle.Run)
+	want    kept
+}{
+	{"open", lifecycle.WF2Des, lifecycle.Parsing, old, nil, kept{1, 1, 0}},
+	{"open, waiting for the designer", lifecycle.WF2Des, lifecycle.AwaitingConfirm, old, nil, kept{2, 1, 0}},
+	{"open code2wf", lifecycle.Code2WF, lifecycle.Processing, old, nil, kept{1, 1, 0}},
+	{"ended lately", lifecycle.WF2Des, lifecycle.Completed, young, nil, kept{4, 1, 0}},
+	{"ended long ago: the newest line stays", lifecycle.WF2Des, lifecycle.Completed, old, nil, kept{1, 4, 0}},
+	{"code2wf, ended long ago", lifecycle.Code2WF, lifecycle.Failed, old, nil, kept{1, 2, 0}},
+	{"rejected long ago", lifecycle.WF2Des, lifecycle.Rejected, old, nil, kept{1, 3, 0}},
+	{"ended long ago and placed now", lifecycle.WF2Des, lifecycle.Completed, old, func(t *testing.T, w *world, run lifecycle.Run) {
+		w.apply(t, command(lifecycle.Place, run))
+		w.told(t)
+	}, kept{5, 1, 0}},
+	{"ended long ago, with something set aside", lifecycle.WF2Des, lifecycle.Failed, old, func(t *testing.T, w *world, run lifecycle.Run) {
+		w.exec(t, `INSERT INTO outbox (destination, kind, run_id, attempt, stage, state, settled_at) VALUES ('jobs', 'wf2des', $1, 1, 'parse', 'set_aside', now())`, run.ID)
+	}, kept{1, 2, 0}},
+	{"ended long ago, with something still to be told", lifecycle.WF2Des, lifecycle.Failed, old, func(t *testing.T, w *world, run lifecycle.Run) {
+		w.exec(t, `INSERT INTO outbox (destination, kind, run_id, attempt, seq) VALUES ('events', 'wf2des', $1, 1, 2)`, run.ID)
+	}, kept{2, 1, 1}},
+	{"skipped long ago, of an open run", lifecycle.WF2Des, lifecycle.Parsing, old, func(t *testing.T, w *world, run lifecycle.Run) {
+		w.exec(t, `INSERT INTO outbox (destination, kind, run_id, attempt, stage, state, settled_at)
+				VALUES ('jobs', 'wf2des', $1, 1, 'parse', 'skipped', now() - interval '99 days')`, run.ID)
+	}, kept{1, 1, 1}},
+	{"skipped long ago, of a run that was placed now", lifecycle.WF2Des, lifecycle.Completed, old, func(t *testing.T, w *world, run lifecycle.Run) {
+		w.apply(t, command(lifecycle.Place, run))
+		w.told(t)
+		w.exec(t, `INSERT INTO outbox (destination, kind, run_id, attempt, stage, state, settled_at)
+				VALUES ('jobs', 'wf2des', $1, 1, 'parse', 'skipped', now() - interval '99 days')`, run.ID)
+	}, kept{5, 1, 0}},
+	{"skipped lately", lifecycle.WF2Des, lifecycle.Completed, young, func(t *testing.T, w *world, run lifecycle.Run) {
+		w.exec(t, `INSERT INTO outbox (destination, kind, run_id, attempt, stage, state, settled_at) VALUES ('jobs', 'wf2des', $1, 1, 'parse', 'skipped', now())`, run.ID)
+	}, kept{4, 1, 1}},
+	{"deleted now", lifecycle.WF2Des, lifecycle.Cancelled, old, func(t *testing.T, w *world, run lifecycle.Run) {
+		w.apply(t, command(lifecycle.Delete, run))
+		w.told(t)
+	}, kept{3, 1, 0}},
+	{"deleted long ago", lifecycle.WF2Des, lifecycle.Cancelled, 0, func(t *testing.T, w *world, run lifecycle.Run) {
+		w.apply(t, command(lifecycle.Delete, run))
+		w.told(t)
+		w.past(t, run, old)
+	}, kept{0, 0, 0}},
+	{"deleted long ago, when little was left of it", lifecycle.WF2Des, lifecycle.Cancelled, old, func(t *testing.T, w *world, run lifecycle.Run) {
+		must(t, letGo(t.Context(), w.Store))
+		w.apply(t, command(lifecycle.Delete, run))
+		w.told(t)
+		if k := w.kept(t, run); k != (kept{2, 2, 0}) {
+			t.Errorf("a line goes on from the newest: %+v", k)
+		}
+		w.past(t, run, old)
+	}, kept{0, 0, 0}},
+}
+
 // What must be so after retention, for each sort of run. Catches a run that is touched and should not be, and one that is not and should.
 func TestRetention(t *testing.T) {
 	t.Parallel()
-	const young, old = keep - time.Hour, keep + time.Hour
-	for _, c := range []struct {
-		name    string
-		kind    lifecycle.Kind
-		state   lifecycle.State
-		age     time.Duration
-		arrange func(*testing.T, *world, lifecycle.Run)
-		want    kept
-	}{
-		{"open", lifecycle.WF2Des, lifecycle.Parsing, old, nil, kept{1, 1, 0}},
-		{"open, waiting for the designer", lifecycle.WF2Des, lifecycle.AwaitingConfirm, old, nil, kept{2, 1, 0}},
-		{"open code2wf", lifecycle.Code2WF, lifecycle.Processing, old, nil, kept{1, 1, 0}},
-		{"ended lately", lifecycle.WF2Des, lifecycle.Completed, young, nil, kept{4, 1, 0}},
-		{"ended long ago: the newest line stays", lifecycle.WF2Des, lifecycle.Completed, old, nil, kept{1, 4, 0}},
-		{"code2wf, ended long ago", lifecycle.Code2WF, lifecycle.Failed, old, nil, kept{1, 2, 0}},
-		{"rejected long ago", lifecycle.WF2Des, lifecycle.Rejected, old, nil, kept{1, 3, 0}},
-		{"ended long ago and placed now", lifecycle.WF2Des, lifecycle.Completed, old, func(t *testing.T, w *world, run lifecycle.Run) {
-			w.apply(t, command(lifecycle.Place, run))
-			w.told(t)
-		}, kept{5, 1, 0}},
-		{"ended long ago, with something set aside", lifecycle.WF2Des, lifecycle.Failed, old, func(t *testing.T, w *world, run lifecycle.Run) {
-			w.exec(t, `INSERT INTO outbox (destination, kind, run_id, attempt, stage, state, settled_at) VALUES ('jobs', 'wf2des', $1, 1, 'parse', 'set_aside', now())`, run.ID)
-		}, kept{1, 2, 0}},
-		{"ended long ago, with something still to be told", lifecycle.WF2Des, lifecycle.Failed, old, func(t *testing.T, w *world, run lifecycle.Run) {
-			w.exec(t, `INSERT INTO outbox (destination, kind, run_id, attempt, seq) VALUES ('events', 'wf2des', $1, 1, 2)`, run.ID)
-		}, kept{2, 1, 1}},
-		{"skipped long ago, of an open run", lifecycle.WF2Des, lifecycle.Parsing, old, func(t *testing.T, w *world, run lifecycle.Run) {
-			w.exec(t, `INSERT INTO outbox (destination, kind, run_id, attempt, stage, state, settled_at)
-				VALUES ('jobs', 'wf2des', $1, 1, 'parse', 'skipped', now() - interval '99 days')`, run.ID)
-		}, kept{1, 1, 1}},
-		{"skipped long ago, of a run that was placed now", lifecycle.WF2Des, lifecycle.Completed, old, func(t *testing.T, w *world, run lifecycle.Run) {
-			w.apply(t, command(lifecycle.Place, run))
-			w.told(t)
-			w.exec(t, `INSERT INTO outbox (destination, kind, run_id, attempt, stage, state, settled_at)
-				VALUES ('jobs', 'wf2des', $1, 1, 'parse', 'skipped', now() - interval '99 days')`, run.ID)
-		}, kept{5, 1, 0}},
-		{"skipped lately", lifecycle.WF2Des, lifecycle.Completed, young, func(t *testing.T, w *world, run lifecycle.Run) {
-			w.exec(t, `INSERT INTO outbox (destination, kind, run_id, attempt, stage, state, settled_at) VALUES ('jobs', 'wf2des', $1, 1, 'parse', 'skipped', now())`, run.ID)
-		}, kept{4, 1, 1}},
-		{"deleted now", lifecycle.WF2Des, lifecycle.Cancelled, old, func(t *testing.T, w *world, run lifecycle.Run) {
-			w.apply(t, command(lifecycle.Delete, run))
-			w.told(t)
-		}, kept{3, 1, 0}},
-		{"deleted long ago", lifecycle.WF2Des, lifecycle.Cancelled, 0, func(t *testing.T, w *world, run lifecycle.Run) {
-			w.apply(t, command(lifecycle.Delete, run))
-			w.told(t)
-			w.past(t, run, old)
-		}, kept{0, 0, 0}},
-		{"deleted long ago, when little was left of it", lifecycle.WF2Des, lifecycle.Cancelled, old, func(t *testing.T, w *world, run lifecycle.Run) {
-			must(t, letGo(t.Context(), w.Store))
-			w.apply(t, command(lifecycle.Delete, run))
-			w.told(t)
-			if k := w.kept(t, run); k != (kept{2, 2, 0}) {
-				t.Errorf("a line goes on from the newest: %+v", k)
-			}
-			w.past(t, run, old)
-		}, kept{0, 0, 0}},
-	} {
+	for _, c := range sorts {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := open(t)

@@ -13,6 +13,16 @@ import (
 func TestOperatorsAndRetentionReadByIndexes(t *testing.T) {
 	t.Parallel()
 	s := openSmall(t, 2)
+	for _, statement := range []string{
+		`INSERT INTO outbox (destination, kind, run_id, attempt, stage, state, settled_at)
+			SELECT 'jobs', 'wf2des', 'run ' || n, 1, 'parse', state, CASE WHEN state <> 'pending' THEN now() END
+			FROM generate_series(1, 5000) n, unnest(ARRAY['pending', 'skipped']) state`,
+		`ANALYZE outbox`,
+	} {
+		if _, err := s.db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
 	ids, every := pq.Array([]string{"a", "b"}), pq.Array([]EntryState{Pending, Skipped, SetAside})
 	for _, kind := range lifecycle.Kinds {
 		table := string(kind)

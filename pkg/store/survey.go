@@ -62,16 +62,16 @@ WHERE (status::text, %s) IN (SELECT * FROM unnest($1::text[], $2::text[])) AND (
 ORDER BY id DESC LIMIT $7`, columns[kind], kind, phase, also)
 }
 
-// Idle is an open run that has not changed for a while, with what is known of why.
+// Idle is an open run that nobody has been heard about for a while, with what is known of why.
 type Idle struct {
 	Run  lifecycle.Run
-	For  time.Duration    // since its last change, by PostgreSQL's clock
+	For  time.Duration    // since its last change or, where pulses are kept, its worker's last progress; by PostgreSQL's clock
 	Last *lifecycle.Event // the newest line of its timeline
 	Told []Entry          // what of it is still in the outbox
 }
 
-// Idle lists at most limit open runs of all tenants and both kinds that have not changed for at least as long as given, the longest
-// idle first.
+// Idle lists at most limit open runs of all tenants and both kinds that have not changed, and whose workers have been silent, for at
+// least as long as given: the longest unchanged first.
 func (s *Store) Idle(ctx context.Context, atLeast time.Duration, limit int) ([]Idle, error) {
 	var all []Idle
 	for _, kind := range lifecycle.Kinds {
@@ -91,8 +91,11 @@ func (s *Store) idleOf(ctx context.Context, kind lifecycle.Kind, atLeast time.Du
 		row
 		Seconds float64 `db:"seconds"`
 	}
-	err := s.many(ctx, &rows, `SELECT `+columns[kind]+`, extract(epoch FROM now() - updated_at)::float8 AS seconds FROM `+string(kind)+`
-WHERE status = '0' AND updated_at <= now() - $1 * interval '1 microsecond' ORDER BY updated_at LIMIT $2`, atLeast.Microseconds(), limit)
+	err := s.many(ctx, &rows, `SELECT `+columns[kind]+`, extract(epoch FROM now() - greatest(updated_at, heard_at))::float8 AS seconds
+FROM `+string(kind)+` run LEFT JOIN LATERAL ( -- looked up run by run, whatever the size of the table was when this was planned
+	SELECT heard_at FROM run_pulse WHERE kind = '`+string(kind)+`' AND run_id = run.id AND attempt = run.attempt LIMIT 1) pulse ON true
+WHERE status = '0' AND updated_at <= now() - $1 * interval '1 microsecond' AND (heard_at IS NULL OR heard_at <= now() - $1 * interval '1 microsecond')
+ORDER BY updated_at LIMIT $2`, atLeast.Microseconds(), limit)
 	if err != nil {
 		return nil, failed(ctx, "list idle runs", err)
 	}

@@ -95,6 +95,11 @@ func TestIdle(t *testing.T) {
 	if told := idle[1].Told; len(told) != 2 || told[0].LastError != "refused" || told[0].State != store.SetAside {
 		t.Errorf("of the one that is set aside is told: %+v", told)
 	}
+	w.exec(t, `INSERT INTO run_pulse (kind, run_id, attempt, heard_at) VALUES ('wf2des', $1, 1, now() - interval '5 minutes'), ('code2wf', $2, 7, now())`, older.ID, old.ID)
+	if spoke, err := w.Idle(t.Context(), time.Hour, 10); err != nil || len(spoke) != 1 || spoke[0].Run.ID != old.ID {
+		t.Errorf("one of them has a worker who spoke lately: %+v, %v", spoke, err)
+	}
+	w.exec(t, `DELETE FROM run_pulse`)
 	if all, err := w.Idle(t.Context(), 0, 10); err != nil || len(all) != 3 || all[2].Run.ID != young.ID {
 		t.Errorf("without an age: %+v, %v", all, err)
 	}

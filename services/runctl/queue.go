@@ -112,7 +112,7 @@ func (c tailQueueCommand) view(name, url string, p jobs.Peeked) queueView {
 		one := messageView{MessageID: m.ID, SentAt: timestamp(m.SentAt), Receives: m.Receives, Body: m.Body}
 		var job jobs.Message
 		if json.Unmarshal([]byte(m.Body), &job) == nil {
-			one.Kind, one.RunID, one.Stage, one.Attempt = job.Kind, job.JobID+job.Code2WFID, job.Stage, job.Attempt
+			one.Kind, one.RunID, one.Stage, one.Attempt = job.Kind, job.Run().ID, job.Stage, job.Attempt
 		}
 		if c.Of == "" || one.RunID == c.Of {
 			v.Messages = append(v.Messages, one)

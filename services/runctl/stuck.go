@@ -11,7 +11,7 @@ import (
 )
 
 type stuckCommand struct {
-	OlderThan time.Duration `default:"15m" help:"Only runs that have not changed for at least so long, such as 90s, 15m or 24h."`
+	OlderThan time.Duration `default:"15m" help:"Only runs that have not changed, and whose worker has told no progress, for at least so long, such as 90s, 15m or 24h."`
 	Limit     int           `default:"50" help:"How many at most."`
 }
 

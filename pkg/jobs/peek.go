@@ -32,7 +32,8 @@ type PeekedMessage struct {
 	Receives int // how often it has been received, this look included: a dead letter queue counts them too
 }
 
-// hidden is how long a message that was looked at is out of the workers' sight if the look dies before it gives it back.
+// hidden is how long a message that was looked at is out of everybody's sight if the look dies before it gives it back, or if SQS's answer
+// is lost on its way and the SDK asks again.
 const hidden = 10 * time.Second
 
 // Peek shows up to limit messages of a queue without consuming them. SQS has no way to look alone: each is received, hidden from workers

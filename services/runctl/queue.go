@@ -25,7 +25,7 @@ type tailQueueCommand struct {
 }
 
 func (tailQueueCommand) Help() string {
-	return `SQS knows no way to look without receiving. So each message is received, hidden from the workers for a moment, and made visible again at once: nothing is consumed, but its receive count (RECEIVES) rises by one with every look. A queue with a dead letter queue moves a message there after a number of receives, so do not look again and again. If this command is killed in the middle, the messages come back after ten seconds. Messages that a worker has taken are not shown, only counted.
+	return `SQS knows no way to look without receiving. So each message is received, hidden from the workers for a moment, and made visible again at once: nothing is consumed, but its receive count (RECEIVES) rises by one with every look. A queue with a dead letter queue moves a message there after a number of receives, so do not look again and again. If this command is killed in the middle, or an answer of SQS is lost on its way, the messages are out of everybody's sight for ten seconds and come back by themselves: when fewer are shown than wait, look again then. Messages that a worker has taken are not shown, only counted.
 
 Examples:
 

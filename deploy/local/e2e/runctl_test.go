@@ -120,18 +120,24 @@ func operatorEnds(t *testing.T, s *suite) {
 	}
 }
 
-// operatorLooks looks twice and leaves every message where a worker finds it.
+// operatorLooks looks twice and leaves the job where a worker finds it. On a machine that is too busy the SDK takes a late answer for a
+// broken one and asks again; what the first answer held is then out of sight for ten seconds.
 func operatorLooks(t *testing.T, s *suite) {
 	r := s.create(t)
 	eventually(t, 5*time.Second, "the job is there", func() bool { return s.jobs(r, "parse") == 1 })
-	before := len(s.SQS.Peek("framerun-wf2des"))
 	for range 2 {
-		if out := s.ctl(t, 0, "queue", "tail", "wf2des", "--run", r.id, "--limit", "100"); !strings.Contains(out, r.id) {
-			t.Errorf("the job is not shown: %s", out)
+		eventually(t, 20*time.Second, "the job is shown", func() bool {
+			return strings.Contains(s.ctl(t, 0, "queue", "tail", "wf2des", "--run", r.id, "--limit", "100"), r.id)
+		})
+	}
+	left := 0
+	for _, m := range s.SQS.Peek("framerun-wf2des") {
+		if strings.Contains(m.Body, r.id) {
+			left++
 		}
 	}
-	if after := len(s.SQS.Peek("framerun-wf2des")); after != before {
-		t.Errorf("%d messages were there, %d are left", before, after)
+	if left != 1 {
+		t.Errorf("the job is in the queue %d times", left)
 	}
 	s.ctl(t, 3, "queue", "tail", s.at.SQS+"/000000000000/lost")
 }

@@ -47,7 +47,7 @@ func (s *server) apply(r *http.Request, said word) (*web.Reply, error) {
 }
 
 // step is the one way by which anything but a person ends a run: webhooks, and the backend in a worker's place. This service is the
-// only writer of completed and failed.
+// only one that writes completed and failed; an operator's runctl can fail a run by the same way through lifecycle and store.
 func (s *server) step(ctx context.Context, cmd lifecycle.Command) (store.Applied, error) {
 	applied, err := s.store.Apply(ctx, cmd)
 	if err == nil && applied.Outcome == lifecycle.Applied {

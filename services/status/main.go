@@ -1,4 +1,4 @@
-// Command status hears the AI workers: it takes the signed ai-status webhook and is the only writer of completed and failed. Where nobody
+// Command status hears the AI workers: it takes the signed ai-status webhook and is the only service that writes completed and failed. Where nobody
 // can be heard any more (a silent worker, a job that nobody was given or has done) it speaks in the worker's place.
 package main
 

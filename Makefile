@@ -21,8 +21,9 @@ up: build ## run the whole suite on this machine, play the demo once, stay up un
 demo: build ## play whole runs of all three generations, on the suite that is up or on one of its own
 	@exec .bin/local demo
 
-test: check ## everything that must hold: check, then all tests on real parts
+test: check ## everything that must hold: check, then all tests on real parts, and what stores runs once more without group commit
 	go test -timeout 15m work
+	GROUP_COMMIT=false go test -timeout 10m $(addprefix framerun.dev/,pkg/store services/intake services/status services/interaction)
 
 check: tools ## vet, staticcheck, formatting, every module alone, tidy and sync without a diff
 	@unformatted=$$("$$(go env GOROOT)/bin/gofmt" -l $(MODULES)); test -z "$$unformatted" || { echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; }

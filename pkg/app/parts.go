@@ -46,6 +46,7 @@ type Base struct {
 	OpsListen   string        // OPS_LISTEN: livez, readyz, metrics
 	DatabaseURL string        // DATABASE_URL
 	Pool        int           // DATABASE_POOL: connections to PostgreSQL
+	Alone       bool          // GROUP_COMMIT=false: each command in a transaction of its own, to see what sharing one is worth
 	NATSURL     string        // NATS_URL
 	LogLevel    slog.Level    // LOG_LEVEL
 	MaxInFlight int           // MAX_IN_FLIGHT: more requests at once are answered 503
@@ -61,6 +62,7 @@ func ReadBase(e *Env, maxInFlight int) Base {
 		OpsListen:   e.Listen("OPS_LISTEN"),
 		DatabaseURL: e.RequiredURL("DATABASE_URL", "postgres", "postgresql"),
 		Pool:        e.Int("DATABASE_POOL", 12, 2, 200),
+		Alone:       !e.Bool("GROUP_COMMIT", true),
 		NATSURL:     e.RequiredURL("NATS_URL", "nats", "tls"),
 		LogLevel:    e.Level("LOG_LEVEL", slog.LevelInfo),
 		MaxInFlight: e.Int("MAX_IN_FLIGHT", maxInFlight, 1, 1_000_000),
@@ -105,7 +107,7 @@ type Parts struct {
 func Open(service string, base Base, out io.Writer) (*Parts, error) {
 	p := &Parts{Service: service, Base: base, Log: NewLogger(out, service, base.LogLevel), Metrics: NewRegistry()}
 	var err error
-	if p.Store, err = store.Open(base.DatabaseURL, store.Options{Pool: base.Pool}); err != nil {
+	if p.Store, err = store.Open(base.DatabaseURL, store.Options{Pool: base.Pool, Alone: base.Alone}); err != nil {
 		return nil, err
 	}
 	if p.Bus, err = events.Connect(base.NATSURL, service, p.Log); err != nil {

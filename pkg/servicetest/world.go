@@ -48,7 +48,7 @@ func New(t testing.TB) *World {
 	w := &World{Principals: principals(t)}
 	w.wire, w.URL = wireTo(t, address)
 	var err error
-	if w.Store, err = store.Open(w.URL, store.Options{}); err != nil {
+	if w.Store, err = store.Open(w.URL, store.Options{Alone: storetest.Alone()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Store.Close() })

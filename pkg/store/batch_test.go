@@ -216,7 +216,7 @@ func (w *world) mustHold(t *testing.T) {
 // breaks when many rows are one statement.
 func TestManyCallersShareCommits(t *testing.T) {
 	t.Parallel()
-	w := open(t)
+	w := openTogether(t)
 	const callers, each = 64, 4
 	for _, kind := range lifecycle.Kinds {
 		var all sync.WaitGroup
@@ -300,7 +300,7 @@ func TestCreationsInOneBatch(t *testing.T) {
 	for _, kind := range lifecycle.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			w := open(t)
+			w := openTogether(t)
 			s := patient(t, w.url)
 			members := w.turnedDownInACrowd(t, kind)
 			ids := w.mustAnswer(t, members, w.createTogether(t, s, kind, calls(members)))
@@ -393,7 +393,7 @@ func TestCommandsInOneBatch(t *testing.T) {
 	for _, kind := range lifecycle.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			w := open(t)
+			w := openTogether(t)
 			s := patient(t, w.url)
 			members := w.commandsInACrowd(t, kind)
 			before := value[string](t, w, `SELECT max(xmin::text::bigint)::text FROM run_event`)
@@ -421,7 +421,7 @@ func (w *world) applyTogether(t *testing.T, s *store.Store, kind lifecycle.Kind,
 // Catches a batch that decides two commands about one run on the same row, and a later one that overtakes an earlier one.
 func TestCommandsAboutOneRunKeepTheirOrder(t *testing.T) {
 	t.Parallel()
-	w := open(t)
+	w := openTogether(t)
 	c := w.creation(lifecycle.WF2Des)
 	run, other := w.in(t, lifecycle.AwaitingConfirm, c), w.create(t, w.creation(lifecycle.WF2Des))
 	members := []member{
@@ -439,7 +439,7 @@ func TestCommandsAboutOneRunKeepTheirOrder(t *testing.T) {
 // The line breaks around the COMMIT of a batch. Catches a member that is told more than is known or less, and one that does not converge.
 func TestCommitOfABatchCut(t *testing.T) {
 	t.Parallel()
-	w := open(t)
+	w := openTogether(t)
 	l := lineTo(t, w.url)
 	s := patient(t, l.url)
 	for _, arrives := range []bool{true, false} {
@@ -474,7 +474,7 @@ func TestCommitOfABatchCut(t *testing.T) {
 // The line breaks around the statement that stores a batch, once or for good. Catches a run that is stored twice or lost.
 func TestInsertOfABatchCut(t *testing.T) {
 	t.Parallel()
-	w := open(t)
+	w := openTogether(t)
 	l := lineTo(t, w.url)
 	s := patient(t, l.url)
 	for _, kind := range lifecycle.Kinds {
@@ -507,7 +507,7 @@ func TestInsertOfABatchCut(t *testing.T) {
 // breaks one of them up.
 func TestBatchesDoNotDeadlock(t *testing.T) {
 	t.Parallel()
-	w := open(t)
+	w := openTogether(t)
 	stores := []*store.Store{patient(t, w.url), patient(t, w.url)}
 	for range 4 {
 		var sides [2][]call

@@ -30,6 +30,7 @@ type group[C, R any] struct {
 	carry    func(ctx context.Context, batch []C) []answer[R] // stores a batch and answers each command
 	key      func(C) string                                   // what commands must not be in flight together for; nil: nothing
 	patience time.Duration                                    // for one call
+	alone    int                                              // above 0: nobody takes others along, and so many may be in flight
 
 	mu      sync.Mutex
 	waiting []*member[C, R] // in the order of their coming
@@ -118,7 +119,7 @@ func (g *group[C, R]) withdraw(m *member[C, R]) bool {
 // next calls the first of those who could set off to lead, if there is room for a batch and nobody has been called already. g.mu is
 // held.
 func (g *group[C, R]) next() {
-	room := g.flights == 0 || g.crowds == 0 && g.flights < singlesMost
+	room := g.flights == 0 || g.crowds == 0 && g.flights < max(singlesMost, g.alone)
 	if !room || g.called != nil {
 		return
 	}
@@ -165,7 +166,7 @@ func (g *group[C, R]) setOff(leader *member[C, R]) []*member[C, R] {
 	for _, m := range g.waiting {
 		switch {
 		case m == leader:
-		case len(batch) == batchMost || g.busy(m.command):
+		case g.alone > 0 || len(batch) == batchMost || g.busy(m.command):
 			stay = append(stay, m)
 		default:
 			batch = append(batch, m)

@@ -87,7 +87,7 @@ func TestKilledUnderACrowd(t *testing.T) {
 		storeUntilKilled(t, address)
 	}
 	t.Parallel()
-	w := open(t)
+	w := openTogether(t)
 	var said []string
 	for range 4 {
 		said = append(said, w.kill(t, 100+rand.IntN(400))...)

@@ -23,6 +23,7 @@ import (
 type Store struct {
 	db       *sqlx.DB
 	patience time.Duration // for one call, waiting for a connection included
+	alone    int           // see group
 	prepared sync.Map      // query text → *sqlx.Stmt: an unprepared lib/pq query costs 2.6 times a prepared one
 	rare     rare          // the same for queries of which there are very many
 
@@ -35,6 +36,7 @@ type Store struct {
 type Options struct {
 	Pool             int           // open connections; 12
 	StatementTimeout time.Duration // for one statement, lock waits included; 4 s
+	Alone            bool          // every command in a transaction of its own, to see what sharing one is worth
 }
 
 // Open returns a store for the database at dsn, a postgres:// URL. It does not connect yet: a server that is down shows in
@@ -74,6 +76,9 @@ func Open(dsn string, o Options) (*Store, error) {
 	db.SetMaxIdleConns(o.Pool)
 	db.SetConnMaxLifetime(30 * time.Minute)
 	s := &Store{db: db, patience: o.StatementTimeout + time.Second/2}
+	if o.Alone {
+		s.alone = o.Pool
+	}
 	s.gather()
 	return s, nil
 }
@@ -87,18 +92,18 @@ func (s *Store) gather() {
 		s.creates[kind] = &group[Creation, lifecycle.Run]{
 			carry:    func(ctx context.Context, batch []Creation) []answer[lifecycle.Run] { return s.insert(ctx, kind, batch) },
 			key:      func(c Creation) string { return c.Run.ID },
-			patience: s.patience,
+			patience: s.patience, alone: s.alone,
 		}
 		s.applies[kind] = &group[lifecycle.Command, Applied]{
 			carry: func(ctx context.Context, batch []lifecycle.Command) []answer[Applied] {
 				return s.apply(ctx, kind, batch)
 			},
 			key:      func(cmd lifecycle.Command) string { return cmd.Run.ID },
-			patience: s.patience,
+			patience: s.patience, alone: s.alone,
 		}
 		s.reads[kind] = &group[wish, lifecycle.Run]{
 			carry:    func(ctx context.Context, batch []wish) []answer[lifecycle.Run] { return s.readAll(ctx, kind, batch) },
-			patience: s.patience,
+			patience: s.patience, alone: s.alone,
 		}
 	}
 }

@@ -28,8 +28,19 @@ type world struct {
 
 func open(t *testing.T) *world {
 	t.Helper()
+	return openWith(t, store.Options{Alone: storetest.Alone()})
+}
+
+// openTogether is open for tests of what commands do to each other in one batch.
+func openTogether(t *testing.T) *world {
+	t.Helper()
+	return openWith(t, store.Options{})
+}
+
+func openWith(t *testing.T, o store.Options) *world {
+	t.Helper()
 	url := storetest.New(t)
-	return &world{Store: openStore(t, url, store.Options{}), sql: sqlx.NewDb(connect(t, url).DB, "postgres"), url: url}
+	return &world{Store: openStore(t, url, o), sql: sqlx.NewDb(connect(t, url).DB, "postgres"), url: url}
 }
 
 func openStore(t *testing.T, url string, o store.Options) *store.Store {

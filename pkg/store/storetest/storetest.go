@@ -66,6 +66,9 @@ func New(t testing.TB) string {
 	return fresh(t, (*server).clone)
 }
 
+// Alone reports whether tests shall hold over single transactions instead of shared ones: GROUP_COMMIT=false.
+func Alone() bool { return os.Getenv("GROUP_COMMIT") == "false" }
+
 // Reader is the URL of a database that New has made, for somebody with the rights of service query: framerun_reader's.
 func Reader(t testing.TB, address string) string {
 	t.Helper()

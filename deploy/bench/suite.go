@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -29,22 +30,35 @@ type suite struct {
 	db       *sql.DB // the suite's
 	beside   *sql.DB // the baselines', with the same tables and history
 	besideAt string
-	tokens   []string
-	signer   *auth.Webhooks
-	next     int64 // the first number that no row has yet, in either database
-	dropped  int   // outbox entries that the relay had not carried away in time
+
+	database, besideDatabase string
+	alone                    *suite // see without; nil until it is needed
+
+	tokens  []string
+	signer  *auth.Webhooks
+	next    int64 // the first number that no row has yet, in either database
+	dropped int   // outbox entries that the relay had not carried away in time
 }
 
 // start runs the suite on the database: all as in production, but that no worker takes jobs from the queues and that no caller is
 // held to a rate. Processes are fresh, so that memory is of what is measured now.
 func (h *house) start(ctx context.Context, database, beside string) (*suite, error) {
-	s := &suite{house: h, besideAt: h.server.URL(beside), next: rows.FirstOpen}
+	return h.startAt(ctx, database, beside, h.portBase, nil)
+}
+
+// startAt is start on other ports, with some variables for all services.
+func (h *house) startAt(ctx context.Context, database, beside string, base int, variables map[string]string) (*suite, error) {
+	s := &suite{house: h, database: database, besideDatabase: beside, besideAt: h.server.URL(beside), next: rows.FirstOpen}
+	env := map[string]map[string]string{"intake": {"CREATE_RATE": "0"}, // and the rows of the history have no deadline
+		"status":      {"PARSING_DEADLINE": "0", "ASSEMBLING_DEADLINE": "0", "PROCESSING_DEADLINE": "0"},
+		"interaction": {}, "query": {}}
+	for _, own := range env {
+		own["PROFILING"] = "true"
+		maps.Copy(own, variables)
+	}
 	var err error
-	if s.stack, err = stack.Start(ctx, stack.Config{Dir: filepath.Join(h.dir, database), Bin: h.bin, Routes: h.routes, PortBase: h.portBase,
-		Worker: "none", DatabaseURL: h.server.URL(database), Log: h.log,
-		Env: map[string]map[string]string{"intake": {"CREATE_RATE": "0", "PROFILING": "true"}, // and the rows of the history have no deadline
-			"status":      {"PARSING_DEADLINE": "0", "ASSEMBLING_DEADLINE": "0", "PROCESSING_DEADLINE": "0", "PROFILING": "true"},
-			"interaction": {"PROFILING": "true"}, "query": {"PROFILING": "true"}}}); err != nil {
+	if s.stack, err = stack.Start(ctx, stack.Config{Dir: filepath.Join(h.dir, fmt.Sprint(database, base)), Bin: h.bin, Routes: h.routes, PortBase: base,
+		Worker: "none", DatabaseURL: h.server.URL(database), Log: h.log, Env: env}); err != nil {
 		return nil, err
 	}
 	s.at = s.stack.Address()
@@ -52,6 +66,24 @@ func (h *house) start(ctx context.Context, database, beside string) (*suite, err
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
+}
+
+// alonePorts is where the second suite begins, behind all ports of the first and of what is compared.
+const alonePorts = 40
+
+// without is a contender of a second suite, on the same database, that does the same without group commit: one transaction a request.
+func (s *suite) without(ctx context.Context, of func(*suite) contender) (contender, error) {
+	if s.alone == nil {
+		alone, err := s.startAt(ctx, s.database, s.besideDatabase, s.portBase+alonePorts, map[string]string{"GROUP_COMMIT": "false"})
+		if err != nil {
+			return contender{}, err
+		}
+		alone.next += 10_000_000_000 // its nodes are others than the first suite's
+		s.alone = alone
+	}
+	who := of(s.alone)
+	who.name, who.service = suiteName+", one transaction a request", ""
+	return who, nil
 }
 
 func (s *suite) prepare(ctx context.Context, database, beside string) (err error) {
@@ -89,7 +121,13 @@ func (s *suite) resume(ctx context.Context) error {
 	return nil
 }
 
-func (s *suite) stop() error { return s.stack.Stop() }
+func (s *suite) stop() error {
+	var err error
+	if s.alone != nil {
+		err = s.alone.stop()
+	}
+	return errors.Join(err, s.stack.Stop())
+}
 
 // take reserves n numbers and returns the first.
 func (s *suite) take(n int) int64 {

@@ -17,18 +17,24 @@ const peerAt = 64
 
 func writingTables(river *peer) []table {
 	return []table{
-		{"Create a wf2des run: POST, fresh nodes", func(_ context.Context, s *suite, clients int) ([]contender, error) {
+		{"Create a wf2des run: POST, fresh nodes", func(ctx context.Context, s *suite, clients int) ([]contender, error) {
 			all := s.against(s.create(lifecycle.WF2Des), creating(lifecycle.WF2Des)...)
-			if clients == peerAt {
-				all = append(all, river.insertTx(), river.insertMany())
+			if clients != peerAt {
+				return all, nil
 			}
-			return all, nil
+			alone, err := s.without(ctx, func(s *suite) contender { return s.create(lifecycle.WF2Des) })
+			return append(all, river.insertTx(), river.insertMany(), alone), err
 		}},
 		{"Create a code2wf run: POST", func(_ context.Context, s *suite, _ int) ([]contender, error) {
 			return s.against(s.create(lifecycle.Code2WF), creating(lifecycle.Code2WF)...), nil
 		}},
-		{"Complete a run: the worker's signed webhook", func(_ context.Context, s *suite, _ int) ([]contender, error) {
-			return s.against(s.complete(), completing()...), nil
+		{"Complete a run: the worker's signed webhook", func(ctx context.Context, s *suite, clients int) ([]contender, error) {
+			all := s.against(s.complete(), completing()...)
+			if clients != peerAt {
+				return all, nil
+			}
+			alone, err := s.without(ctx, (*suite).complete)
+			return append(all, alone), err
 		}},
 		{"Confirm a run", func(_ context.Context, s *suite, _ int) ([]contender, error) {
 			return s.against(s.confirm(), confirming()...), nil

@@ -19,6 +19,12 @@ var (
 	// ErrUndeliverable: a destination will never take this message, however often it is sent.
 	ErrUndeliverable = errors.New("this can never be delivered")
 
+	// ErrTooEarly: a destination cannot take this message yet, though nothing is wrong with it: somebody else has to act first.
+	ErrTooEarly = errors.New("it is too early to deliver this")
+
+	// ErrOutdated: a destination has moved on, and this message means nothing to it any more.
+	ErrOutdated = errors.New("this is outdated")
+
 	// ErrKeyReused: the caller has used this Idempotency-Key for another request.
 	ErrKeyReused = errors.New("this Idempotency-Key was used for another request")
 

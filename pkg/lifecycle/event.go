@@ -90,3 +90,10 @@ type Announcement struct {
 	Event  Event
 	Tenant Tenant
 }
+
+// Landing is a completed run on its way to the platform's design registry.
+type Landing struct {
+	Run Run
+	At  time.Time // when it was completed
+	By  Actor     // in whose name
+}

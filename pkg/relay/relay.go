@@ -29,10 +29,13 @@ const (
 	lease, sending = 3 * time.Second, 2 * time.Second
 	// A failed entry waits longer each time, but never so long that a backlog outlives the fault by much.
 	firstWait, longestWait = 250 * time.Millisecond, 5 * time.Second
+	// What comes too early waits for somebody outside, perhaps for ever, and must not keep the lane busy with asking.
+	earlyWait = 5 * time.Minute
 )
 
-// Sender delivers one lane's loads. It returns one error for each, nil for those that have arrived; an error that wraps
-// lifecycle.ErrUndeliverable says that this load will never be taken.
+// Sender delivers one lane's loads. It returns one error for each, nil for those that have arrived. An error that wraps
+// lifecycle.ErrUndeliverable says that this load will never be taken; lifecycle.ErrOutdated, that it need not be sent any more;
+// lifecycle.ErrTooEarly, that somebody else has to act first.
 type Sender[T any] interface {
 	Send(ctx context.Context, loads []T) []error
 }
@@ -46,7 +49,7 @@ type Lane[T any] struct {
 	Store  *store.Store
 	Wake   <-chan struct{} // a hint that something waits; may be nil
 	Log    *slog.Logger
-	Count  func(result string, n int) // result is sent, retried or set_aside; may be nil
+	Count  func(result string, n int) // result is sent, retried, skipped or set_aside; may be nil
 
 	SetAside func() // called after entries were set aside, so that somebody ends what waits for them; may be nil
 }
@@ -127,8 +130,12 @@ func (l Lane[T]) settle(ctx context.Context, parcels []store.Parcel[T], errs []e
 			l.report(l.Store.SetAside(ctx, p.ID, p.Tries, err.Error()))
 			l.count("set_aside", 1)
 			aside = true
+		case errors.Is(err, lifecycle.ErrOutdated):
+			l.Log.Warn("message let go: it is outdated", "lane", l.Name, "outbox_id", p.ID, "error", err)
+			l.report(l.Store.Skip(ctx, p.ID, p.Tries, err.Error()))
+			l.count("skipped", 1)
 		default:
-			l.report(l.Store.Retry(ctx, p.ID, p.Tries, wait(p.Tries), err.Error()))
+			l.report(l.Store.Retry(ctx, p.ID, p.Tries, wait(p.Tries, err), err.Error()))
 			retried++
 			first = cmp.Or(first, err)
 		}
@@ -147,9 +154,13 @@ func (l Lane[T]) settle(ctx context.Context, parcels []store.Parcel[T], errs []e
 	return len(arrived)
 }
 
-// wait is how long the entry rests after its tries-th failure.
-func wait(tries int) time.Duration {
-	return min(firstWait<<min(tries-1, 10), longestWait)
+// wait is how long the entry rests after its tries-th failure, which was err.
+func wait(tries int, err error) time.Duration {
+	longest := longestWait
+	if errors.Is(err, lifecycle.ErrTooEarly) {
+		longest = earlyWait
+	}
+	return min(firstWait<<min(tries-1, 16), longest)
 }
 
 func (l Lane[T]) report(err error) {

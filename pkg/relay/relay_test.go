@@ -56,13 +56,16 @@ func TestWait(t *testing.T) {
 	t.Parallel()
 	want := []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second}
 	for i, d := range want {
-		if got := wait(i + 1); got != d {
+		if got := wait(i+1, errors.New("down")); got != d {
 			t.Errorf("after %d failures: %v, want %v", i+1, got, d)
 		}
 	}
 	for _, tries := range []int{8, 11, 12, 64, 65, 1000, 1 << 30} {
-		if got := wait(tries); got != longestWait {
+		if got := wait(tries, errors.New("down")); got != longestWait {
 			t.Errorf("after %d failures: %v, want %v", tries, got, longestWait)
+		}
+		if got := wait(tries, fmt.Errorf("not yet: %w", lifecycle.ErrTooEarly)); got < 30*time.Second || got > earlyWait {
+			t.Errorf("too early for the %d. time: %v", tries, got)
 		}
 	}
 }
@@ -93,7 +96,7 @@ func TestFailedEntriesWaitLongerEachTime(t *testing.T) {
 			*left[0].LastError != fmt.Sprintf("failure %d", try) {
 			t.Fatalf("after try %d: %+v", try, left)
 		}
-		if due := wait(try).Seconds(); left[0].Wait > due || left[0].Wait < due-3 { // a busy machine takes its time to look
+		if due := wait(try, nil).Seconds(); left[0].Wait > due || left[0].Wait < due-3 { // a busy machine takes its time to look
 			t.Errorf("after try %d it is due in %v s, want %v", try, left[0].Wait, due)
 		}
 		if try < 7 {

@@ -129,6 +129,7 @@ func (s *Store) write(ctx context.Context, tx *sqlx.Tx, kind lifecycle.Kind, ste
 	rows, ids := make([]stepRow, len(steps)), make([]string, len(steps))
 	for i, step := range steps {
 		rows[i], ids[i] = step.row(), step.was.ID
+		rows[i].Effect = orNull(s.effects.of(step.Next, *step.Event))
 	}
 	body, err := json.Marshal(rows)
 	if err != nil {
@@ -179,6 +180,7 @@ type stepRow struct {
 	Data        data              `json:"data"`
 	Stage       *lifecycle.Stage  `json:"stage,omitzero"`
 	Work        string            `json:"work"`
+	Effect      *string           `json:"effect,omitzero"`
 	Traceparent *string           `json:"traceparent,omitzero"`
 }
 
@@ -221,7 +223,7 @@ var storeSteps = map[lifecycle.Kind]string{
 }
 
 // stepsOf stores steps: the guarded rows, a timeline line for each step whether it was applied or came too late, and for the applied
-// ones the job if there is one and the public event. It answers with how many lines there are. The ids, which stand in the steps too,
+// ones the job and the effect if there is one, and the public event. It answers with how many lines there are. The ids, which stand in the steps too,
 // are given once more so that the rows are found by their index, whatever is guessed about the number of steps.
 func stepsOf(kind lifecycle.Kind, alsoSet, alsoWhere string) string {
 	return fmt.Sprintf(`
@@ -230,7 +232,8 @@ WITH step AS MATERIALIZED (
 		was_phase wf2des_phase, status wf2des_status, phase wf2des_phase, attempt integer, flag_count integer, result_url text,
 		error_message text, materialized_at timestamptz, feedback_status wf2des_feedback_status, score numeric, score_version text,
 		updated_at timestamptz, updated_by text, deleted_at timestamptz, deleted_by text, what text, outcome text, voice text,
-		actor text, from_state text, to_state text, said integer, at timestamptz, data jsonb, stage text, work text, traceparent text)
+		actor text, from_state text, to_state text, said integer, at timestamptz, data jsonb, stage text, work text, effect text,
+		traceparent text)
 ), moved AS (
 	UPDATE %[1]s run SET status = step.status, attempt = step.attempt, flag_count = step.flag_count, result_url = step.result_url,
 		error_message = step.error_message, materialized_at = step.materialized_at, updated_at = step.updated_at,
@@ -248,8 +251,9 @@ WITH step AS MATERIALIZED (
 	INSERT INTO outbox (destination, work, kind, run_id, attempt, stage, seq, traceparent)
 	SELECT destination, message.work, '%[1]s', id, attempt, message.stage, message.seq, traceparent
 	FROM step JOIN line ON run_id = id,
-		LATERAL (VALUES ('jobs', step.work, step.stage, NULL), ('events', '', NULL, line.seq)) AS message (destination, work, stage, seq)
-	WHERE applied AND (destination = 'events' OR message.stage IS NOT NULL)
+		LATERAL (VALUES ('jobs', step.work, step.stage, NULL), ('events', '', NULL, line.seq), (step.effect, '', NULL, line.seq))
+			AS message (destination, work, stage, seq)
+	WHERE applied AND destination IS NOT NULL AND (destination <> 'jobs' OR message.stage IS NOT NULL)
 	ORDER BY n
 )
 SELECT count(*) FROM line`, kind, alsoSet, alsoWhere)

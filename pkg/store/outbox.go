@@ -70,21 +70,17 @@ func wanted(entries []claimed, runs map[string]lifecycle.Run, unreadable map[str
 
 // ClaimEvents leases up to limit public events that are due, oldest first and per run in order.
 func (s *Store) ClaimEvents(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Announcement], error) {
-	claimed, err := s.claim(ctx, claimDue, limit, lease, "events", "")
+	return s.claimAnnouncements(ctx, "events", limit, lease)
+}
+
+func (s *Store) claimAnnouncements(ctx context.Context, destination string, limit int, lease time.Duration) ([]Parcel[lifecycle.Announcement], error) {
+	claimed, err := s.claim(ctx, claimDue, limit, lease, destination, "")
 	if err != nil || len(claimed) == 0 {
 		return nil, err
 	}
-	ids := make([]int64, len(claimed))
-	for i, c := range claimed {
-		ids[i] = c.ID
-	}
-	var lines []announced
-	if err := s.many(ctx, &lines, selectAnnouncements, pq.Array(ids)); err != nil {
-		return nil, failed(ctx, "read claimed events", err)
-	}
-	loads := map[int64]announced{}
-	for _, l := range lines {
-		loads[l.ID] = l
+	loads, err := s.announced(ctx, claimed)
+	if err != nil {
+		return nil, err
 	}
 	parcels := make([]Parcel[lifecycle.Announcement], len(claimed))
 	for i, c := range claimed {
@@ -236,7 +232,7 @@ type Backlog struct {
 func (s *Store) Backlogs(ctx context.Context) ([]Backlog, error) {
 	var b []Backlog
 	err := s.many(ctx, &b, `SELECT destination, coalesce(pending, 0) AS pending, coalesce(set_aside, 0) AS set_aside, coalesce(oldest_age, 0) AS oldest_age
-FROM (VALUES ('events'), ('jobs')) AS known (destination)
+FROM (VALUES ('designs'), ('documents'), ('events'), ('jobs')) AS known (destination)
 LEFT JOIN (SELECT destination, count(*) AS pending, extract(epoch FROM now() - min(created_at))::float8 AS oldest_age
 	FROM outbox WHERE state = 'pending' GROUP BY destination) p USING (destination)
 LEFT JOIN (SELECT destination, count(*) AS set_aside FROM outbox WHERE state = 'set_aside' GROUP BY destination) a USING (destination)

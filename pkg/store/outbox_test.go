@@ -330,7 +330,7 @@ func TestStrandedJobs(t *testing.T) {
 func TestBacklogs(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	none := []store.Backlog{{Destination: "events"}, {Destination: "jobs"}}
+	none := []store.Backlog{{Destination: "designs"}, {Destination: "documents"}, {Destination: "events"}, {Destination: "jobs"}}
 	if got, err := w.Backlogs(t.Context()); !slices.Equal(got, none) || err != nil {
 		t.Errorf("an empty outbox has the backlogs %v, %v", got, err)
 	}
@@ -348,7 +348,7 @@ func TestBacklogs(t *testing.T) {
 	for i := range got {
 		got[i].OldestAge = float64(int(got[i].OldestAge / 600)) // in ten minutes
 	}
-	want := []store.Backlog{{Destination: "events", Pending: 5}, {Destination: "jobs", Pending: 2, SetAside: 1, OldestAge: 6}}
+	want := []store.Backlog{none[0], none[1], {Destination: "events", Pending: 5}, {Destination: "jobs", Pending: 2, SetAside: 1, OldestAge: 6}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -23,17 +23,19 @@ import (
 type Store struct {
 	db       *sqlx.DB
 	patience time.Duration // for one call, waiting for a connection included
-	alone    int           // see group
-	prepared sync.Map      // query text → *sqlx.Stmt: an unprepared lib/pq query costs 2.6 times a prepared one
-	rare     rare          // the same for queries of which there are very many
+	effects  Effects
+	alone    int      // see group
+	prepared sync.Map // query text → *sqlx.Stmt: an unprepared lib/pq query costs 2.6 times a prepared one
+	rare     rare     // the same for queries of which there are very many
 
 	creates map[lifecycle.Kind]*group[Creation, lifecycle.Run]
 	applies map[lifecycle.Kind]*group[lifecycle.Command, Applied]
 	reads   map[lifecycle.Kind]*group[wish, lifecycle.Run]
 }
 
-// Options bound what the store asks of PostgreSQL. Zero values mean the defaults named here.
+// Options bound what the store asks of PostgreSQL, and say what it writes beside the runs. Zero values mean the defaults named here.
 type Options struct {
+	Effects          Effects       // none
 	Pool             int           // open connections; 12
 	StatementTimeout time.Duration // for one statement, lock waits included; 4 s
 	Alone            bool          // every command in a transaction of its own, to see what sharing one is worth
@@ -42,12 +44,32 @@ type Options struct {
 // Open returns a store for the database at dsn, a postgres:// URL. It does not connect yet: a server that is down shows in
 // Ping and in each call as lifecycle.ErrUnavailable, and is used again as soon as it is back.
 func Open(dsn string, o Options) (*Store, error) {
+	o.fill()
+	db, err := Connect(dsn, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, patience: o.StatementTimeout + time.Second/2, effects: o.Effects}
+	if o.Alone {
+		s.alone = o.Pool
+	}
+	s.gather()
+	return s, nil
+}
+
+func (o *Options) fill() {
 	if o.Pool == 0 {
 		o.Pool = 12
 	}
 	if o.StatementTimeout == 0 {
 		o.StatementTimeout = 4 * time.Second
 	}
+}
+
+// Connect returns a pool of connections to the database at dsn, a postgres:// URL, none of which waits for ever for an answer. It
+// does not connect yet.
+func Connect(dsn string, o Options) (*sqlx.DB, error) {
+	o.fill()
 	u, err := url.Parse(dsn)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return nil, fmt.Errorf("store: the database address must look like postgres://user:password@host:5432/name?sslmode=require")
@@ -75,12 +97,7 @@ func Open(dsn string, o Options) (*Store, error) {
 	db.SetMaxOpenConns(o.Pool)
 	db.SetMaxIdleConns(o.Pool)
 	db.SetConnMaxLifetime(30 * time.Minute)
-	s := &Store{db: db, patience: o.StatementTimeout + time.Second/2}
-	if o.Alone {
-		s.alone = o.Pool
-	}
-	s.gather()
-	return s, nil
+	return db, nil
 }
 
 // gather sets up the groups in which runs are stored, changed and read together, one for each kind.

@@ -126,7 +126,7 @@ func TestColumnsAreThoseOfTheSeeds(t *testing.T) {
 		}
 	}
 	tables := texts(t, db, `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
-		AND relname NOT LIKE '%goose%' AND relname NOT IN ('organization', 'project', 'user', 'page_import')`)
+		AND relname NOT LIKE '%goose%' AND relname NOT IN ('organization', 'project', 'user', 'page_import', 'design')`)
 	slices.Sort(tables)
 	if diff := cmp.Diff([]string{"code2wf", "idempotency_key", "outbox", "run_event", "run_pulse", "wf2des"}, tables); diff != "" {
 		t.Errorf("tables of the suite (-want +got):\n%s", diff)
@@ -196,6 +196,7 @@ func TestEnumsAreThoseOfTheSeeds(t *testing.T) {
 	t.Parallel()
 	db := connect(t, New(t))
 	want := lines(`
+		design_type 0
 		page_import_status 0 1 2
 		wf2des_auto_confirm 0 1
 		wf2des_edge 0 1

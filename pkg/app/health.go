@@ -16,6 +16,7 @@ const checkTimeout = 2 * time.Second
 type Check struct {
 	Name     string
 	Critical bool          // without it the service cannot answer; NATS, for one, is not
+	Off      bool          // switched off by the configuration: shown, not asked
 	Timeout  time.Duration // 0 stands for two seconds
 	Ask      func(ctx context.Context) error
 }
@@ -42,6 +43,7 @@ type answer struct {
 	Name     string  `json:"name"`
 	OK       bool    `json:"ok"`
 	Critical bool    `json:"critical"`
+	Off      bool    `json:"off,omitzero"`
 	Millis   float64 `json:"ms"`
 	Error    string  `json:"error,omitzero"`
 }
@@ -75,6 +77,9 @@ func (h *Health) ask(ctx context.Context) []answer {
 
 // answer asks once. A check that does not heed its context is left behind: readyz must answer all the same.
 func (c Check) answer(ctx context.Context) answer {
+	if c.Off {
+		return answer{Name: c.Name, OK: true, Off: true}
+	}
 	timeout := c.Timeout
 	if timeout == 0 {
 		timeout = checkTimeout

@@ -52,6 +52,8 @@ type Base struct {
 	MaxInFlight int           // MAX_IN_FLIGHT: more requests at once are answered 503
 	Profiling   bool          // PROFILING: the ops port shows where time and memory go; what it shows may hold what callers sent
 	DrainDelay  time.Duration // DRAIN_DELAY: how long a load balancer needs to hear of readyz
+
+	Effects store.Effects // what this service carries outside; the service's to say
 }
 
 // ReadBase reads Base; problems are kept in e. maxInFlight is what MAX_IN_FLIGHT is when it is not set: requests that use PostgreSQL
@@ -107,7 +109,8 @@ type Parts struct {
 func Open(service string, base Base, out io.Writer) (*Parts, error) {
 	p := &Parts{Service: service, Base: base, Log: NewLogger(out, service, base.LogLevel), Metrics: NewRegistry()}
 	var err error
-	if p.Store, err = store.Open(base.DatabaseURL, store.Options{Pool: base.Pool, Alone: base.Alone}); err != nil {
+	options := store.Options{Pool: base.Pool, Alone: base.Alone, Effects: base.Effects}
+	if p.Store, err = store.Open(base.DatabaseURL, options); err != nil {
 		return nil, err
 	}
 	if p.Bus, err = events.Connect(base.NATSURL, service, p.Log); err != nil {

@@ -39,7 +39,7 @@ func (r *Registry) Send(ctx context.Context, landings []lifecycle.Landing) []err
 	err := r.land(ctx, landings)
 	if len(landings) > 1 && refused(err) { // so that only the guilty one stays behind
 		for i := range landings {
-			errs[i] = r.Send(ctx, landings[i : i+1])[0]
+			errs[i] = r.Send(ctx, landings[i:i+1])[0]
 		}
 		return errs
 	}

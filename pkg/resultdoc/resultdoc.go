@@ -26,7 +26,7 @@ const (
 
 // How long the document store may take. A relay's round has two seconds for all it carries.
 const (
-	findServer = 1 * time.Second        // to be found at all
+	findServer = 1 * time.Second         // to be found at all
 	oneCall    = 1500 * time.Millisecond // for one call, finding included
 )
 

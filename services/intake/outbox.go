@@ -34,15 +34,15 @@ func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error
 	if err != nil {
 		return nil, err
 	}
-	m := newOutboxMetrics(parts)
+	m, count := newOutboxMetrics(parts), parts.Carried()
 	background := []func(context.Context) error{m.watch, sortJobs(parts)}
 	for i, work := range works {
 		lane := relay.Lane[lifecycle.Job]{Name: "jobs of " + work, Claim: parts.Store.ClaimJobs(work), Sender: queues,
-			Store: parts.Store, Wake: wakes[i], Log: parts.Log, Count: m.count("jobs"), SetAside: parts.Bus.TellStranded}
+			Store: parts.Store, Wake: wakes[i], Log: parts.Log, Count: count("jobs"), SetAside: parts.Bus.TellStranded}
 		background = append(background, lane.Run)
 	}
 	lane := relay.Lane[lifecycle.Announcement]{Name: "events", Claim: parts.Store.ClaimEvents, Sender: feed,
-		Store: parts.Store, Wake: wakes[len(works)], Log: parts.Log, Count: m.count("events")}
+		Store: parts.Store, Wake: wakes[len(works)], Log: parts.Log, Count: count("events")}
 	return append(background, lane.Run), nil
 }
 
@@ -62,10 +62,9 @@ func sortJobs(parts *app.Parts) func(context.Context) error {
 	}
 }
 
-// outboxMetrics tells how the outbox does: what was carried, what waits, and for how long.
+// outboxMetrics tells how the outbox does, whoever carries it: what waits, and for how long.
 type outboxMetrics struct {
 	store   *store.Store
-	carried *prometheus.CounterVec
 	waiting *prometheus.GaugeVec
 	oldest  *prometheus.GaugeVec
 }
@@ -73,19 +72,13 @@ type outboxMetrics struct {
 func newOutboxMetrics(parts *app.Parts) *outboxMetrics {
 	m := &outboxMetrics{
 		store: parts.Store,
-		carried: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "framerun_outbox_carried_total",
-			Help: "Outbox entries by destination and result (sent, retried, set_aside)."}, []string{"destination", "result"}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "framerun_outbox_entries",
 			Help: "Outbox entries by destination and state (pending, set_aside)."}, []string{"destination", "state"}),
 		oldest: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "framerun_outbox_oldest_seconds",
 			Help: "Age of the oldest pending outbox entry by destination."}, []string{"destination"}),
 	}
-	parts.Metrics.MustRegister(m.carried, m.waiting, m.oldest)
+	parts.Metrics.MustRegister(m.waiting, m.oldest)
 	return m
-}
-
-func (m *outboxMetrics) count(destination string) func(string, int) {
-	return func(result string, n int) { m.carried.WithLabelValues(destination, result).Add(float64(n)) }
 }
 
 // watch looks at the outbox now and then until ctx ends. While PostgreSQL is down the gauges stay as they were.

@@ -1,4 +1,5 @@
-// Command interaction takes people's decisions about a run: confirm or reject, cancel, placement, feedback, delete.
+// Command interaction takes people's decisions about a run: confirm or reject, cancel, placement, feedback, delete. It carries those
+// about what a worker parsed to the result document.
 package main
 
 import (
@@ -6,16 +7,18 @@ import (
 	"io"
 
 	"framerun.dev/pkg/app"
+	"framerun.dev/pkg/relay"
 )
 
 func main() { app.Main("interaction", run) }
 
 func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer) error {
 	env := app.NewEnv(lookup)
-	base, tokens := app.ReadBase(env, 512), app.ReadTokens(env)
+	base, tokens, documents := app.ReadBase(env, 512), app.ReadTokens(env), readDocuments(env)
 	if err := env.Err(); err != nil {
 		return err
 	}
+	base.Effects.Documents = documents != nil
 	parts, err := app.Open("interaction", base, out)
 	if err != nil {
 		return err
@@ -25,6 +28,12 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	if err != nil {
 		return err
 	}
-	s := &server{store: parts.Store, people: people, told: parts.Bus.Told}
-	return parts.Serve(ctx, app.Serving{Routes: s.routes()})
+	s := &server{store: parts.Store, people: people, told: parts.Bus.Told, decided: relay.NewBell()}
+	serving := app.Serving{Routes: s.routes(), Checks: []app.Check{{Name: "documentdb", Off: true}}}
+	if documents != nil {
+		defer documents.Close(context.WithoutCancel(ctx))
+		serving.Checks = []app.Check{{Name: "documentdb", Ask: documents.Ping}}
+		serving.Background = append(serving.Background, tell(parts, documents, s.decided))
+	}
+	return parts.Serve(ctx, serving)
 }

@@ -37,7 +37,7 @@ func (s *server) apply(r *http.Request, said word) (*web.Reply, error) {
 	applied, err := s.step(r.Context(), lifecycle.Command{
 		Verb: verbs[said.event], Run: said.run, Attempt: said.attempt,
 		By:     lifecycle.Actor{Voice: lifecycle.Worker, Name: s.account.Name},
-		Result: said.result, Message: said.message, Traceparent: web.Traceparent(r.Context()),
+		Result: s.whole(r.Context(), said), Message: said.message, Traceparent: web.Traceparent(r.Context()),
 	})
 	if err != nil {
 		return nil, err
@@ -52,6 +52,9 @@ func (s *server) step(ctx context.Context, cmd lifecycle.Command) (store.Applied
 	applied, err := s.store.Apply(ctx, cmd)
 	if err == nil && applied.Outcome == lifecycle.Applied {
 		s.nerve.Told(cmd.Run)
+		if cmd.Verb == lifecycle.Complete {
+			s.completed.Ring()
+		}
 	}
 	return applied, err
 }

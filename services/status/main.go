@@ -1,5 +1,6 @@
-// Command status hears the AI workers: it takes the signed ai-status webhook and is the only service that writes completed and failed. Where nobody
-// can be heard any more (a silent worker, a job that nobody was given or has done) it speaks in the worker's place.
+// Command status hears the AI workers: it takes the signed ai-status webhook and is the only service that writes completed and failed. Where
+// nobody can be heard any more (a silent worker, a job that nobody was given or has done) it speaks in the worker's place. It lands
+// completed designs in the platform's registry.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"framerun.dev/pkg/app"
 	"framerun.dev/pkg/auth"
 	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/relay"
 )
 
 func main() { app.Main("status", run) }
@@ -25,9 +27,12 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	if err != nil {
 		env.Refuse("WEBHOOK_SECRETS", "must hold one or more secrets whsec_…, with commas between them: "+err.Error())
 	}
+	outside := readOutside(env)
 	if err := env.Err(); err != nil {
 		return err
 	}
+	base.Effects.Designs = outside.registry != nil
+	defer outside.close(context.WithoutCancel(ctx))
 	parts, err := app.Open("status", base, out)
 	if err != nil {
 		return err
@@ -40,6 +45,7 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	s := &server{
 		store: parts.Store, webhooks: webhooks, nerve: parts.Bus,
 		account: lifecycle.Actor{Voice: lifecycle.Backend, Name: account}, pulse: pulse{deadlines: deadlines},
+		documents: outside.reader(), completed: relay.NewBell(),
 	}
 	background := []func(context.Context) error{
 		func(ctx context.Context) error { return s.failStranded(ctx, wake, parts.Log) },
@@ -47,13 +53,16 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	if deadlines.Any() {
 		background = append(background, newReaper(s, deadlines, dry, parts.Log, parts.Metrics).run)
 	}
+	if outside.registry != nil {
+		background = append(background, land(parts, outside.registry, s.completed))
+	}
 	watches, err := s.watchDeadLetters(ctx, letters, parts)
 	if err != nil {
 		return err
 	}
 	return parts.Serve(ctx, app.Serving{
 		Routes: s.routes(), NoCORS: true,
-		Checks:     []app.Check{{Name: "service_account", Critical: true, Ask: s.accountKnown}},
+		Checks:     append(outside.checks(), app.Check{Name: "service_account", Critical: true, Ask: s.accountKnown}),
 		Background: append(background, watches...),
 	})
 }

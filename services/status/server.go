@@ -6,6 +6,7 @@ import (
 	"framerun.dev/pkg/auth"
 	"framerun.dev/pkg/events"
 	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/relay"
 	"framerun.dev/pkg/store"
 	"framerun.dev/pkg/web"
 )
@@ -16,6 +17,9 @@ type server struct {
 	account  lifecycle.Actor // the service account in whose name workers' words are stored (seed: created_by and updated_by)
 	nerve    nerve
 	pulse    pulse
+
+	documents documents  // nil: switched off
+	completed relay.Bell // a design may wait to land
 }
 
 // nerve is what of the event bus this service uses.

@@ -5,17 +5,17 @@ export GOTOOLCHAIN := go1.27.3+auto
 # PostgreSQL's programs, where deploy/tools.sh has put some.
 export PATH := $(CURDIR)/.tools/postgres/bin:$(PATH)
 
-MODULES := migrations pkg services/intake services/status services/interaction services/query services/runctl deploy/local deploy/bench
+MODULES := migrations pkg services/intake services/status services/interaction services/query services/runctl deploy/local deploy/documentdb deploy/bench
 SERVICES := ./services/intake ./services/status ./services/interaction ./services/query ./services/runctl
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test check build migrate race fuzz bench bench-quick bench-reading programs tools
+.PHONY: help up demo test check build documentdb migrate race fuzz bench bench-quick bench-reading programs tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: build ## run the whole suite on this machine, play the demo once, stay up until Ctrl-C (PORT_BASE, WORKER=none, DEMO=off)
+up: build $(if $(filter on,$(DOCUMENTDB)),documentdb) ## run the whole suite on this machine, play the demo once, stay up until Ctrl-C (PORT_BASE, WORKER=none, DEMO=off, DOCUMENTDB=on)
 	@exec .bin/local up
 
 demo: build ## play whole runs of all three generations, on the suite that is up or on one of its own
@@ -37,6 +37,10 @@ check: tools ## vet, staticcheck, formatting, every module alone, tidy and sync 
 build: tools ## build the services and the local stack into .bin
 	@test -x .bin/local || echo "building for the first time: a minute or three"
 	@go build -o .bin/ $(SERVICES) ./deploy/local ./migrations/migrate
+
+documentdb: ## build the stand-in for DocumentDB into .bin
+	@test -x .bin/documentdb || echo "building the stand-in for DocumentDB for the first time: a minute or two"
+	@go build -o .bin/ ./deploy/documentdb
 
 migrate: build ## bring the database at DATABASE_URL to this version (PLATFORM=yes makes the platform's stand-in tables first)
 	@exec .bin/migrate $(if $(PLATFORM),-platform)

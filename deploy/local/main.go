@@ -27,7 +27,7 @@ const usage = `usage: local up | demo | fuzz
   demo    plays the demo on the suite that is up, or on one of its own
   fuzz    sends N (1000000) varied requests, made from SEED (1), to a suite of its own, and checks every answer
 
-environment: PORT_BASE (18000), WORKER (scripted | none), DEMO (on | off), PACE (700ms), DATABASE_URL,
+environment: PORT_BASE (18000), WORKER (scripted | none), DEMO (on | off), DOCUMENTDB (off | on), PACE (700ms), DATABASE_URL,
   PARSING_DEADLINE, ASSEMBLING_DEADLINE, PROCESSING_DEADLINE (15m), CONFIRM_DEADLINE (0: none), REAPER_DRY_RUN (false)
 `
 
@@ -154,6 +154,10 @@ func configure(out io.Writer) (stack.Config, error) {
 	}
 	c.Env = map[string]map[string]string{"status": given("PARSING_DEADLINE", "CONFIRM_DEADLINE", "ASSEMBLING_DEADLINE", "PROCESSING_DEADLINE",
 		"REAPER_DRY_RUN")}
+	var known bool
+	if c.DocumentDB, known = map[string]bool{"": false, "off": false, "on": true}[os.Getenv("DOCUMENTDB")]; !known {
+		return c, errors.New("DOCUMENTDB must be on or off")
+	}
 	return c, nil
 }
 
@@ -179,8 +183,15 @@ func show(out io.Writer, a stack.Address, c stack.Config, took time.Duration) {
 	}
 	fmt.Fprintf(t, "  PostgreSQL\t%s\n  NATS\t%s\n  SQS\t%s\tstand-in; what was accepted: /_framerun/accepted\n  S3\t%s\tstand-in, bucket %s\n",
 		a.Postgres, a.NATS, a.SQS, a.S3, a.Bucket)
-	fmt.Fprintf(t, "  DocumentDB\toff\n  issuer\t%s\ttokens for a day\n  worker\t%s\n", a.Issuer, c.Worker)
+	fmt.Fprintf(t, "  DocumentDB\t%s\n  issuer\t%s\ttokens for a day\n  worker\t%s\n", documentDB(a), a.Issuer, c.Worker)
 	t.Flush()
 	fmt.Fprintf(out, "\n  addresses, tokens, secrets   %s\n  logs                         %s\n", stack.AddressFile(c.Dir), filepath.Join(c.Dir, "logs"))
 	fmt.Fprint(out, "  the operator's command       .bin/runctl runs stuck --older-than 1m\n")
+}
+
+func documentDB(a stack.Address) string {
+	if a.DocumentDB == nil {
+		return "off\tDOCUMENTDB=on starts one"
+	}
+	return *a.DocumentDB + "\tstand-in"
 }

@@ -20,6 +20,7 @@ const (
 	s3Port
 	natsPort
 	postgresPort
+	documentPort
 	servicePorts = 10 // intake, status, interaction, query
 	opsPorts     = 20
 	portsInAll   = opsPorts + 4
@@ -42,7 +43,7 @@ func (p Ports) check() error {
 		return fmt.Errorf("stack: PORT_BASE must lie between 1024 and %d", 32768-portsInAll)
 	}
 	var taken []string
-	for _, offset := range []int{gatewayPort, issuerPort, sqsPort, s3Port, natsPort, postgresPort,
+	for _, offset := range []int{gatewayPort, issuerPort, sqsPort, s3Port, natsPort, postgresPort, documentPort,
 		servicePorts, servicePorts + 1, servicePorts + 2, servicePorts + 3, opsPorts, opsPorts + 1, opsPorts + 2, opsPorts + 3} {
 		l, err := net.Listen("tcp", p.address(offset))
 		if err != nil {

@@ -98,10 +98,14 @@ func (s *Stack) environment(name string, i int) []string {
 	own := map[string]map[string]string{
 		"intake": {"STATUS_URL": a.Webhook.URL,
 			"SQS_QUEUE_URLS": "wf2des=" + a.Queues["wf2des"] + ",des2wf=" + a.Queues["des2wf"] + ",code2wf=" + a.Queues["code2wf"]},
-		"status": {"WEBHOOK_SECRETS": a.Webhook.Secret, "SERVICE_ACCOUNT_SUB": platform.UserWorker,
+		"status": {"WEBHOOK_SECRETS": a.Webhook.Secret, "SERVICE_ACCOUNT_SUB": platform.UserWorker, "DESIGN_REGISTRY_URL": a.Postgres,
 			"PARSING_DEADLINE": workerDeadline, "ASSEMBLING_DEADLINE": workerDeadline, "PROCESSING_DEADLINE": workerDeadline,
 			"SQS_DEAD_LETTER_URLS": strings.Join(slices.Sorted(maps.Values(a.DeadLetters)), ",")},
 		"query": {"DATABASE_URL": s.reader, "ARTIFACTS_BUCKET": a.Bucket, "S3_PATH_STYLE": "true"},
+	}
+	if a.DocumentDB != nil {
+		own["interaction"] = map[string]string{"DOCUMENTDB_URL": *a.DocumentDB}
+		own["status"]["DOCUMENTDB_URL"] = *a.DocumentDB
 	}
 	parts := []map[string]string{env, own[name]}
 	if name != "status" {

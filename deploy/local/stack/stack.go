@@ -19,6 +19,7 @@ import (
 	"framerun.dev/deploy/local/sqs"
 	"framerun.dev/deploy/local/worker"
 	"framerun.dev/pkg/auth/issuer"
+	"framerun.dev/pkg/resultdoc"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
 
@@ -30,6 +31,7 @@ type Config struct {
 	PortBase    int                          // 0: DefaultBase
 	Worker      string                       // "scripted" answers jobs, "none" leaves them in the queues
 	Pace        time.Duration                // between two words of the scripted worker; 0: 700 ms
+	DocumentDB  bool                         // a document store as well; Bin must hold the program documentdb
 	DatabaseURL string                       // a database to use instead of a PostgreSQL of the stack's own
 	Env         map[string]map[string]string // by service: variables beside, or instead of, the stack's own
 	Log         io.Writer                    // what happens to the stack, a line each; nil: nowhere
@@ -45,6 +47,7 @@ type Stack struct {
 	address   Address
 	reader    string // the database as service query signs in to it
 	issuer    *issuer.Issuer
+	documents *resultdoc.Documents // nil: there is no document store
 	processes map[string]*process
 	closers   []closer // in the order of starting; stopped in the other
 }
@@ -98,7 +101,7 @@ func (s *Stack) start(ctx context.Context) error {
 		start func(context.Context) error
 	}{
 		{"PostgreSQL", s.startPostgres}, {"NATS", s.startNATS}, {"the AWS stand-ins", s.startAWS}, {"the token issuer", s.startIssuer},
-		{"the services", s.startServices}, {"the gateway", s.startGateway}, {"the worker", s.startWorker},
+		{"DocumentDB", s.startDocumentDB}, {"the services", s.startServices}, {"the gateway", s.startGateway}, {"the worker", s.startWorker},
 	} {
 		if err := part.start(ctx); err != nil {
 			return fmt.Errorf("starting %s: %w", part.name, err)
@@ -193,7 +196,7 @@ func (s *Stack) startWorker(ctx context.Context) error {
 		return err
 	}
 	w := worker.Worker{SQS: s.sqsClient(), S3: s.s3Client(), Queues: s.address.Queues, Bucket: s.address.Bucket,
-		Secret: s.address.Webhook.Secret, Pace: s.config.Pace, Log: log}
+		Secret: s.address.Webhook.Secret, Documents: s.documents, Pace: s.config.Pace, Log: log}
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() { defer close(done); w.Run(working) }()

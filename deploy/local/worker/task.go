@@ -36,6 +36,9 @@ func (t task) do(ctx context.Context) error {
 		if err := t.steps(ctx, "Reading the frame", "Finding components", "Naming what was found"); err != nil {
 			return err
 		}
+		if err := t.document(ctx); err != nil {
+			return err
+		}
 		if _, err := t.tell(ctx, word{"event": "parsed"}); err != nil || t.job.AutoConfirm == nil || *t.job.AutoConfirm == string(lifecycle.IfNormal) {
 			return err // the designer is asked; the next stage is another job
 		}
@@ -71,7 +74,7 @@ func (t task) build(ctx context.Context) error {
 	if err := t.steps(ctx, "Laying out", "Placing components", "Checking the result"); err != nil {
 		return err
 	}
-	flags := len(t.job.ScreenID) % 3
+	flags := t.flags()
 	key, err := t.put(ctx, "result.json", map[string]any{
 		"schema": "framerun.result/1", "run": t.id(), "kind": t.job.Kind, "attempt": t.job.Attempt, "screen_id": t.job.ScreenID,
 		"nodes": []any{map[string]any{"type": "FRAME", "name": t.job.ScreenID, "children": []any{}}}, "flag_count": flags,
@@ -79,9 +82,12 @@ func (t task) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := word{"event": "completed", "result_url": key, "flag_count": flags}
-	if t.job.Edge != nil {
-		done["score"], done["score_version"] = 0.9133, "ds@1.0"
+	done := word{"event": "completed", "result_url": key}
+	if t.job.Edge == nil || t.worker.Documents == nil { // else the suite copies the numbers from the document
+		done["flag_count"] = flags
+	}
+	if t.job.Edge != nil && t.worker.Documents == nil {
+		done["score"], done["score_version"] = score, scoreVersion
 	}
 	_, err = t.tell(ctx, done)
 	return err

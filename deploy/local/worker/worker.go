@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"framerun.dev/pkg/jobs"
+	"framerun.dev/pkg/resultdoc"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -23,9 +24,11 @@ type Worker struct {
 	S3     *s3.Client
 	Queues map[string]string // queue URLs
 	Bucket string
-	Secret string        // whsec_…, shared with the suite
-	Pace   time.Duration // between two words
-	Log    *slog.Logger
+	Secret string // whsec_…, shared with the suite
+
+	Documents *resultdoc.Documents // where result documents are kept; nil: nowhere
+	Pace      time.Duration        // between two words
+	Log       *slog.Logger
 }
 
 // Run works until ctx ends, then lets go of what it holds: its messages become visible again.

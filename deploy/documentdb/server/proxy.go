@@ -61,25 +61,29 @@ func (p *proxy) serve(client net.Conn) {
 		if err != nil {
 			return
 		}
+		if !wantsAnswer(message) {
+			continue
+		}
 		if _, err := client.Write(answer); err != nil {
 			return
 		}
 	}
 }
 
-// ask sends one message when its turn has come and reads the answer, if there is to be one.
+// ask sends one message when its turn has come and reads the answer.
 func (p *proxy) ask(behind net.Conn, message []byte) (answer []byte, err error) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	if err := behind.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
 	}
-	if _, err := behind.Write(message); err != nil || !wantsAnswer(message) {
+	if _, err := behind.Write(message); err != nil {
 		return nil, err
 	}
 	return readMessage(behind)
 }
 
+// wantsAnswer tells whether the client waits for one. FerretDB answers in any case.
 func wantsAnswer(message []byte) bool {
 	operation := binary.LittleEndian.Uint32(message[12:])
 	return operation != opMsg || len(message) < headerSize+4 || binary.LittleEndian.Uint32(message[headerSize:])&moreToCome == 0

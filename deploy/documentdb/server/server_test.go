@@ -2,27 +2,179 @@ package server
 
 import (
 	"log/slog"
+	"net"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
-	"framerun.dev/pkg/resultdoc"
-	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/servicetest"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
-func TestX(t *testing.T) {
-	s, err := Start("127.0.0.1:0", t.TempDir(), slog.New(slog.DiscardHandler))
-	if err != nil { t.Fatal(err) }
-	defer s.Close()
-	d, err := resultdoc.Open(s.URL())
-	if err != nil { t.Fatal(err) }
-	t.Log(d.Ping(t.Context()))
-	t.Log(d.Write(t.Context(), resultdoc.Document{RunID:"a", Attempt: 2, Confidence: &resultdoc.Confidence{FlagCount: 3}, Score: new(0.5)}))
-	n, err := d.Numbers(t.Context(), lifecycle.Ref{ID:"a"}, 2)
-	t.Log(n, err)
-	for _, at := range []int{1,2,3} {
-	t.Log(at, d.Send(t.Context(), []lifecycle.Announcement{{Event: lifecycle.Event{Run: lifecycle.Ref{ID:"a"}, What: lifecycle.WasConfirmed, Attempt: at}}}))
+// start runs a server with its data in dir until the test ends.
+func start(t *testing.T, dir string) *Server {
+	t.Helper()
+	s, err := Start(servicetest.FreeAddress(t), dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Log(d.Send(t.Context(), []lifecycle.Announcement{{Event: lifecycle.Event{Run: lifecycle.Ref{ID:"a"}, What: lifecycle.WasConfirmed, Attempt: 2}}}))
-	t.Log(d.Send(t.Context(), []lifecycle.Announcement{{Event: lifecycle.Event{Run: lifecycle.Ref{ID:"a"}, What: lifecycle.WasRejected, Attempt: 2}}}))
-	t.Log(d.Write(t.Context(), resultdoc.Document{RunID:"a", Attempt: 1}))
-	t.Log(d.Write(t.Context(), resultdoc.Document{RunID:"a", Attempt: 3}))
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("it does not end in good order: %v", err)
+		}
+	})
+	return s
+}
+
+// client is a way in through the real driver.
+func client(t *testing.T, s *Server) *mongo.Collection {
+	t.Helper()
+	c, err := mongo.Connect(options.Client().ApplyURI(s.URL()).SetTimeout(10 * time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Disconnect(t.Context()) })
+	return c.Database("framerun").Collection("documents")
+}
+
+func set(name string, value any) bson.D {
+	return bson.D{{Key: "$set", Value: bson.D{{Key: name, Value: value}}}}
+}
+
+// Catches a server behind which two clients can both win: without the proxy nearly all of these races have two winners.
+func TestOneOfManyWins(t *testing.T) {
+	t.Parallel()
+	all := client(t, start(t, t.TempDir()))
+	for race := range 50 {
+		if _, err := all.InsertOne(t.Context(), bson.D{{Key: "_id", Value: race}, {Key: "attempt", Value: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		won, begin := make([]int64, 8), make(chan struct{})
+		var racing sync.WaitGroup
+		for i := range won {
+			racing.Go(func() {
+				<-begin
+				r, err := all.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: race}, {Key: "attempt", Value: 1}}, set("attempt", 2))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				won[i] = r.MatchedCount
+			})
+		}
+		close(begin)
+		racing.Wait()
+		if winners := sum(won); winners != 1 {
+			t.Errorf("race %d has %d winners", race, winners)
+		}
+	}
+}
+
+func sum(numbers []int64) (total int64) {
+	for _, n := range numbers {
+		total += n
+	}
+	return total
+}
+
+// Catches data that is gone with the process, and a port that is not given back.
+func TestDataOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, err := Start(servicetest.FreeAddress(t), dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client(t, first).InsertOne(t.Context(), bson.D{{Key: "_id", Value: "kept"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := client(t, start(t, dir)).CountDocuments(t.Context(), bson.D{}); n != 1 || err != nil {
+		t.Errorf("%d documents are there, %v", n, err)
+	}
+}
+
+// Catches a server that waits for a port, or listens on another one.
+func TestTakenPortIsAnError(t *testing.T) {
+	t.Parallel()
+	taken := servicetest.Listen(t)
+	defer taken.Close()
+	if s, err := Start(taken.Addr().String(), t.TempDir(), slog.New(slog.DiscardHandler)); err == nil {
+		s.Close()
+		t.Error("it started")
+	}
+}
+
+// Catches a proxy that passes on an answer which nobody waits for: the client would take it for the answer to its next message.
+func TestUnacknowledgedWrites(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	all := client(t, s)
+	careless := all.Database().Collection(all.Name(), options.Collection().SetWriteConcern(writeconcern.Unacknowledged()))
+	for i := range 20 {
+		if _, err := careless.InsertOne(t.Context(), bson.D{{Key: "_id", Value: i}}); err != nil && !strings.Contains(err.Error(), "unacknowledged") {
+			t.Fatal(err)
+		}
+	}
+	servicetest.Eventually(t, "all of them arrive", func() bool {
+		n, err := all.CountDocuments(t.Context(), bson.D{})
+		return err == nil && n == 20
+	})
+}
+
+// Catches a client that keeps the others from their turn: by hanging up in the middle of a message, by sending half of one and then
+// nothing, or by sending what is no message at all.
+func TestBadClientsHoldUpNobody(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	all := client(t, s)
+	address := strings.TrimPrefix(s.proxy.listener.Addr().String(), "mongodb://")
+	for name, bytes := range map[string]string{
+		"half a header":   "\x30\x00",
+		"half a message":  "\x30\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\xdd\x07\x00\x00\x00\x00",
+		"too long":        "\xff\xff\xff\x7f\x01\x00\x00\x00\x00\x00\x00\x00\xdd\x07\x00\x00",
+		"a negative size": "\xff\xff\xff\xff\x01\x00\x00\x00\x00\x00\x00\x00\xdd\x07\x00\x00",
+		"too short":       "\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\xdd\x07\x00\x00",
+		"HTTP":            "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte(bytes)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := all.InsertOne(t.Context(), bson.D{{Key: "_id", Value: name}}); err != nil {
+			t.Errorf("beside %s: %v", name, err)
+		}
+	}
+}
+
+// Catches a server that does not end while clients are connected.
+func TestCloseHangsUp(t *testing.T) {
+	t.Parallel()
+	s, err := Start(servicetest.FreeAddress(t), t.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client(t, s).Database().Client().Ping(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Close() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
 }

@@ -170,7 +170,10 @@ func TestDocumentsThatCannotTakeTheDecision(t *testing.T) {
 		}
 		return doc
 	}
-	old := func(a lifecycle.Announcement) lifecycle.Announcement { a.Event.At = a.Event.At.Add(-25 * time.Hour); return a }
+	old := func(a lifecycle.Announcement) lifecycle.Announcement {
+		a.Event.At = a.Event.At.Add(-25 * time.Hour)
+		return a
+	}
 	for name, c := range map[string]struct {
 		doc   func(id string) bson.D // nil: there is none
 		told  func(id string) lifecycle.Announcement

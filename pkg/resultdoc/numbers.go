@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"unicode"
 	"unicode/utf8"
 
@@ -41,12 +42,23 @@ func numbersOf(found bson.Raw) (n Numbers) {
 	if err != nil {
 		return n
 	}
-	if f, ok := value.AsFloat64OK(); ok {
-		if score, ok := lifecycle.NewScore(f); ok {
-			n.Score, n.ScoreVersion = &score, version(found)
-		}
+	if score, ok := lifecycle.NewScore(fraction(value)); ok {
+		n.Score, n.ScoreVersion = &score, version(found)
 	}
 	return n
+}
+
+// fraction reads a number of any type; NaN is what is none.
+func fraction(value bson.RawValue) float64 {
+	if d, ok := value.Decimal128OK(); ok {
+		if f, err := strconv.ParseFloat(d.String(), 64); err == nil {
+			return f
+		}
+	}
+	if f, ok := value.AsFloat64OK(); ok {
+		return f
+	}
+	return math.NaN()
 }
 
 // version is the score's version if it fits the row's column.

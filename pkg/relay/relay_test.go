@@ -111,6 +111,44 @@ func TestFailedEntriesWaitLongerEachTime(t *testing.T) {
 	}
 }
 
+// Catches an outdated message that is sent for ever, counted as sent, or set aside as if somebody had to look at it; one that comes too
+// early and keeps the lane busy for ever; and neighbours that suffer with either.
+func TestOutdatedAndTooEarly(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	ids := w.create(t, 4)
+	causes := map[string]error{ids[0]: lifecycle.ErrOutdated, ids[2]: lifecycle.ErrTooEarly}
+	counted, sends := map[string]int{}, 0
+	lane := w.jobs(sender[lifecycle.Job](func(_ context.Context, jobs []lifecycle.Job) []error {
+		errs := make([]error, len(jobs))
+		for i, j := range jobs {
+			if cause := causes[j.Run.ID]; cause != nil {
+				errs[i] = fmt.Errorf("sender: %w", cause)
+			}
+		}
+		sends++
+		return errs
+	}))
+	lane.Count = func(result string, n int) { counted[result] += n }
+	lane.SetAside = func() { t.Error("nothing is to be set aside") }
+	for range 12 {
+		lane.round(t.Context())
+		w.endLeases(t)
+	}
+	left := w.outbox(t, "jobs")
+	if len(left) != 2 || left[0].State != "skipped" || left[0].LastError == nil || *left[0].LastError != "sender: this is outdated" ||
+		left[1].State != "pending" || left[1].Tries != 12 {
+		t.Fatalf("left: %+v", left)
+	}
+	if diff := cmp.Diff(map[string]int{"sent": 2, "skipped": 1, "retried": 12}, counted); diff != "" {
+		t.Errorf("counted (-want +got):\n%s", diff)
+	}
+	lane.round(t.Context())
+	if left := w.outbox(t, "jobs"); left[1].Wait < 60 {
+		t.Errorf("after 13 tries it is due again in %v s", left[1].Wait)
+	}
+}
+
 // Catches poison that is sent for ever, thrown away, or holds up its neighbours, and a stranded run of which nobody is told.
 func TestWhatWillNeverBeTakenIsSetAside(t *testing.T) {
 	t.Parallel()

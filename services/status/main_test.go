@@ -22,9 +22,9 @@ func TestConfigurationProblemsAreAllNamed(t *testing.T) {
 		"nothing": {nil, []string{"LISTEN", "OPS_LISTEN", "DATABASE_URL", "NATS_URL", "SERVICE_ACCOUNT_SUB", "WEBHOOK_SECRETS"}},
 		"wrong": {map[string]string{"DATABASE_URL": "mysql://hunter2", "NATS_URL": "hunter2", "WEBHOOK_SECRETS": "whsec_hunter2",
 			"PARSING_DEADLINE": "hunter2", "ASSEMBLING_DEADLINE": "10", "PROCESSING_DEADLINE": "-1m", "CONFIRM_DEADLINE": "1 day",
-			"REAPER_DRY_RUN": "hunter2", "SQS_DEAD_LETTER_URLS": "hunter2"},
+			"REAPER_DRY_RUN": "hunter2", "SQS_DEAD_LETTER_URLS": "hunter2", "DOCUMENTDB_URL": "http://hunter2", "DESIGN_REGISTRY_URL": "mysql://hunter2"},
 			[]string{"DATABASE_URL", "NATS_URL", "WEBHOOK_SECRETS", "PARSING_DEADLINE", "ASSEMBLING_DEADLINE", "PROCESSING_DEADLINE",
-				"CONFIRM_DEADLINE", "REAPER_DRY_RUN", "SQS_DEAD_LETTER_URLS"}},
+				"CONFIRM_DEADLINE", "REAPER_DRY_RUN", "SQS_DEAD_LETTER_URLS", "DOCUMENTDB_URL", "DESIGN_REGISTRY_URL"}},
 	} {
 		err := run(t.Context(), servicetest.Lookup(tc.env), io.Discard)
 		if err == nil || strings.Contains(err.Error(), "hunter2") {

@@ -58,7 +58,8 @@ func findWorkspace() (string, error) {
 
 func build(workspace string) error {
 	cmd := exec.Command("go", "build", "-o", filepath.Join(root, ".bin")+string(filepath.Separator),
-		"./services/intake", "./services/status", "./services/interaction", "./services/query", "./services/runctl", "./deploy/local")
+		"./services/intake", "./services/status", "./services/interaction", "./services/query", "./services/runctl", "./deploy/local",
+		"./deploy/documentdb")
 	cmd.Dir = workspace
 	cmd.Env = append(os.Environ(), "GOWORK="+filepath.Join(workspace, "go.work"))
 	if out, err := cmd.CombinedOutput(); err != nil {

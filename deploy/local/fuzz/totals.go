@@ -31,7 +31,7 @@ func drained(ctx context.Context, db *sql.DB) error {
 }
 
 // sums is what all books together say must stand in the database.
-type sums struct{ wf2des, code2wf, lines, entries, keys int }
+type sums struct{ wf2des, code2wf, lines, entries, keys, designs int }
 
 func sum(books []*book) (s sums) {
 	for _, b := range books {
@@ -44,6 +44,10 @@ func sum(books []*book) (s sums) {
 			}
 			s.lines += e.lines
 			s.entries += e.applied + e.jobs
+			if e.kind == "wf2des" && e.edge == "wf2des" && e.status == "completed" {
+				s.entries++
+				s.designs++
+			}
 		}
 	}
 	return s
@@ -61,6 +65,7 @@ func totals(ctx context.Context, db *sql.DB, books []*book) (differences []strin
 		{"lines of run_event", `SELECT count(*) FROM run_event`, want.lines},
 		{"idempotency keys", `SELECT count(*) FROM idempotency_key`, want.keys},
 		{"entries ever written to the outbox", `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM outbox_id_seq`, want.entries},
+		{"designs in the platform's registry", `SELECT count(*) FROM design`, want.designs},
 	} {
 		var got int
 		if err := db.QueryRowContext(ctx, c.query).Scan(&got); err != nil {

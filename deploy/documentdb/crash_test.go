@@ -201,8 +201,7 @@ type entry struct {
 
 func (c *crashed) waiting(t *testing.T) (entries []entry) {
 	t.Helper()
-	if err := c.SQL.SelectContext(t.Context(), &entries, `SELECT run_id, state, last_error FROM outbox WHERE destination = 'documents' ORDER BY id`); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SQL.SelectContext(t.Context(), &entries,
+		`SELECT run_id, state, last_error FROM outbox WHERE destination = 'documents' ORDER BY id`))
 	return entries
 }

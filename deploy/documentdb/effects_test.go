@@ -99,7 +99,8 @@ func TestAddressNamesTheDatabase(t *testing.T) {
 	u.Path = "/elsewhere"
 	other := enter(t, u.String())
 	must(t, other.Write(t.Context(), resultdoc.Document{RunID: "a", Attempt: 1}))
-	if n, err := s.raw.Database().Client().Database("elsewhere").Collection("design_generation_result").CountDocuments(t.Context(), map[string]any{}); n != 1 || err != nil {
+	elsewhere := s.raw.Database().Client().Database("elsewhere").Collection("design_generation_result")
+	if n, err := elsewhere.CountDocuments(t.Context(), map[string]any{}); n != 1 || err != nil {
 		t.Errorf("%d documents, %v", n, err)
 	}
 	if s.text(t, "a") != "" {

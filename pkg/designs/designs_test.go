@@ -34,12 +34,14 @@ func open(t *testing.T, url string) *Registry {
 
 func landing() lifecycle.Landing {
 	id := uuid.NewV7().String()
-	return lifecycle.Landing{At: time.Date(2026, 3, 4, 5, 6, 7, 891000, time.UTC), By: lifecycle.Actor{Voice: lifecycle.Worker, Name: platform.UserWorker},
+	return lifecycle.Landing{
+		At: time.Date(2026, 3, 4, 5, 6, 7, 891000, time.UTC), By: lifecycle.Actor{Voice: lifecycle.Worker, Name: platform.UserWorker},
 		Run: lifecycle.Run{
 			Ref:    lifecycle.Ref{Kind: lifecycle.WF2Des, ID: id},
 			Tenant: lifecycle.Tenant{OrganizationID: platform.OrganizationID, ProjectID: platform.ProjectID}, FigmaFileKey: "file",
 			ScreenID: " DB관리 ", Edge: lifecycle.EdgeWF2Des, ResultURL: new("wf2des/" + id + "/1/result.json"), CreatedBy: platform.UserPlugin,
-		}}
+		},
+	}
 }
 
 // content is the whole registry, a line each.
@@ -47,7 +49,8 @@ func content(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	lines := []string{}
 	err := sqlx.NewDb(db, "postgres").SelectContext(t.Context(), &lines,
-		`SELECT concat_ws('|', id, organization_id, project_id, type, name, figma_file_key, wf2des_id, result_url, created_at, created_by) FROM design ORDER BY id`)
+		`SELECT concat_ws('|', id, organization_id, project_id, type, name, figma_file_key, wf2des_id, result_url, created_at, created_by)
+			FROM design ORDER BY id`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,8 @@
 //
 // Two functions write runs. Create makes a row; Apply locks it, has lifecycle.Decide say what the command means, and stores
 // exactly that. Each writes the row, its timeline and its outbox in one transaction, so that nothing is told to anybody that
-// is not so, and nothing that is so is forgotten. What happens outside (SQS, NATS, the result
-// document, the design registry) is told by pkg/relay, from the outbox.
+// is not so, and nothing that is so is forgotten. What happens outside (SQS, NATS, the result document, the design registry) is
+// told by pkg/relay, from the outbox.
 package store
 
 import (

@@ -6,15 +6,14 @@ import (
 
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/store"
+	"framerun.dev/pkg/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
 
-// openWith is a world whose store writes effects.
-func openWith(t *testing.T, e store.Effects) *world {
+// openTelling is a world whose store writes effects.
+func openTelling(t *testing.T, e store.Effects) *world {
 	t.Helper()
-	w := open(t)
-	w.Store = openStore(t, w.url, store.Options{Effects: e})
-	return w
+	return openWith(t, store.Options{Effects: e, Alone: storetest.Alone()})
 }
 
 var bothEffects = store.Effects{Documents: true, Designs: true}
@@ -56,7 +55,7 @@ func TestEffectsOfEveryEnding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for e, want := range map[store.Effects][]string{bothEffects: c.both, {Documents: true}: c.docs, {}: nil} {
-				w := openWith(t, e)
+				w := openTelling(t, e)
 				run := w.in(t, c.end, w.ofEdge(c.edge, c.auto))
 				if diff := cmp.Diff(want, w.effects(t, run.Ref)); diff != "" {
 					t.Errorf("with %+v (-want +got):\n%s", e, diff)
@@ -69,7 +68,7 @@ func TestEffectsOfEveryEnding(t *testing.T) {
 // Catches a code2wf run that lands in the registry.
 func TestAPagesCodeIsNoDesign(t *testing.T) {
 	t.Parallel()
-	w := openWith(t, bothEffects)
+	w := openTelling(t, bothEffects)
 	run := w.in(t, lifecycle.Completed, w.creation(lifecycle.Code2WF))
 	if got := w.effects(t, run.Ref); got != nil {
 		t.Errorf("a code2wf run has the effects %q", got)
@@ -79,7 +78,7 @@ func TestAPagesCodeIsNoDesign(t *testing.T) {
 // Catches a decision or an ending that is told a second time, and one told although it came too late.
 func TestARepeatedStepHasNoSecondEffect(t *testing.T) {
 	t.Parallel()
-	w := openWith(t, bothEffects)
+	w := openTelling(t, bothEffects)
 	run := w.in(t, lifecycle.AwaitingConfirm, w.creation(lifecycle.WF2Des))
 	for range 2 {
 		w.apply(t, command(lifecycle.Confirm, run))
@@ -98,7 +97,7 @@ func TestARepeatedStepHasNoSecondEffect(t *testing.T) {
 // Catches an effect that is stored without its row, or a row without its effect.
 func TestEffectStandsAndFallsWithItsRow(t *testing.T) {
 	t.Parallel()
-	w := openWith(t, bothEffects)
+	w := openTelling(t, bothEffects)
 	run := w.in(t, lifecycle.Assembling, w.creation(lifecycle.WF2Des))
 	w.exec(t, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no designs today'; END $$`)
 	w.exec(t, `CREATE TRIGGER refuse BEFORE INSERT ON outbox FOR EACH ROW WHEN (NEW.destination = 'designs') EXECUTE FUNCTION refuse()`)
@@ -112,7 +111,7 @@ func TestEffectStandsAndFallsWithItsRow(t *testing.T) {
 // Catches a claim that gives out what belongs to another lane, or a decision that does not carry who, when and of which attempt.
 func TestClaimDecisions(t *testing.T) {
 	t.Parallel()
-	w := openWith(t, bothEffects)
+	w := openTelling(t, bothEffects)
 	run := w.in(t, lifecycle.AwaitingConfirm, w.creation(lifecycle.WF2Des))
 	w.exec(t, `UPDATE wf2des SET attempt = 3`)
 	confirm := command(lifecycle.Confirm, w.read(t, run.Ref))
@@ -140,7 +139,7 @@ func TestClaimDecisions(t *testing.T) {
 // land because it was deleted before its effect was carried.
 func TestClaimDesigns(t *testing.T) {
 	t.Parallel()
-	w := openWith(t, bothEffects)
+	w := openTelling(t, bothEffects)
 	run := w.in(t, lifecycle.Completed, w.creation(lifecycle.WF2Des))
 	completed := w.timeline(t, run.Ref)[3]
 	w.apply(t, command(lifecycle.Delete, run))
@@ -161,7 +160,7 @@ func TestClaimDesigns(t *testing.T) {
 // Catches a landing of a run that is gone which is tried for ever, or which takes its neighbours along.
 func TestALandingWithoutItsRunIsBroken(t *testing.T) {
 	t.Parallel()
-	w := openWith(t, store.Effects{Designs: true})
+	w := openTelling(t, store.Effects{Designs: true})
 	gone := w.in(t, lifecycle.Completed, w.creation(lifecycle.WF2Des))
 	w.in(t, lifecycle.Completed, w.creation(lifecycle.WF2Des))
 	w.exec(t, `DELETE FROM wf2des WHERE id = $1`, gone.ID)
@@ -176,7 +175,7 @@ func TestALandingWithoutItsRunIsBroken(t *testing.T) {
 // Catches an entry that is let go by a relay which lost it meanwhile, or without its cause.
 func TestSkip(t *testing.T) {
 	t.Parallel()
-	w := openWith(t, store.Effects{Documents: true})
+	w := openTelling(t, store.Effects{Documents: true})
 	w.in(t, lifecycle.Assembling, w.creation(lifecycle.WF2Des))
 	parcels, err := w.ClaimDecisions(t.Context(), 1, time.Millisecond)
 	must(t, err)

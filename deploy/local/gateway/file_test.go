@@ -126,7 +126,7 @@ func TestRefusesWhatItDoesNotDo(t *testing.T) {
 		"expression that is not RE2":   {route("a", on("RegularExpression", "/(?!a)", ""), to("query")), "Perl syntax"},
 		"Service without a backend":    {change("name: query", "name: nobody"), "Service nobody"},
 	} {
-		backends := map[string]*url.URL{"query": {Scheme: "http", Host: "127.0.0.1:1"}}
+		backends := map[string][]*url.URL{"query": {{Scheme: "http", Host: "127.0.0.1:1"}}}
 		_, err := New(Config{Routes: []byte(test.file), Backends: backends, Logger: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v; want %s", name, err, test.want)

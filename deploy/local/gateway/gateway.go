@@ -20,8 +20,8 @@ import (
 
 // Config is what a Gateway needs.
 type Config struct {
-	Routes   []byte              // a file of HTTPRoute documents
-	Backends map[string]*url.URL // scheme, host and port for each Service that the routes name
+	Routes   []byte                // a file of HTTPRoute documents
+	Backends map[string][]*url.URL // scheme, host and port of each process of each Service that the routes name
 	Logger   *slog.Logger
 }
 
@@ -46,11 +46,11 @@ func New(c Config) (*Gateway, error) {
 	})
 	transport := newTransport()
 	for _, r := range rules {
-		backend := c.Backends[r.backend]
-		if backend == nil || backend.Scheme == "" || backend.Host == "" || strings.Trim(backend.Path, "/") != "" {
-			return nil, fmt.Errorf("gateway: route %s: Service %s needs a backend http://host:port, not %q", r.route, r.backend, backend)
+		backends, err := newTurns(c.Backends[r.backend], transport)
+		if err != nil {
+			return nil, fmt.Errorf("gateway: route %s: Service %s needs backends http://host:port: %w", r.route, r.backend, err)
 		}
-		g.proxies[r.backend] = g.proxy(backend, transport, c.Logger)
+		g.proxies[r.backend] = g.proxy(backends, c.Logger)
 	}
 	return g, nil
 }

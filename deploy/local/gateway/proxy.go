@@ -1,14 +1,12 @@
 package gateway
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -28,22 +26,21 @@ func newTransport() *http.Transport {
 	}
 }
 
-// proxy passes requests to one backend. A client that goes away takes its request at the backend along.
-func (g *Gateway) proxy(backend *url.URL, transport http.RoundTripper, logger *slog.Logger) *httputil.ReverseProxy {
+// proxy passes requests to one Service. A client that goes away takes its request at the backend along.
+func (g *Gateway) proxy(backends *turns, logger *slog.Logger) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Rewrite:       func(p *httputil.ProxyRequest) { rewrite(p, backend) },
-		Transport:     transport,
+		Rewrite:       rewrite,
+		Transport:     backends,
 		FlushInterval: -1, // each event of a stream at once
 		ErrorLog:      slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 		ErrorHandler:  func(w http.ResponseWriter, r *http.Request, err error) { g.refuse(w, r, failure(r, err)) },
 	}
 }
 
-// rewrite changes where the request goes and nothing of what it says. ReverseProxy has taken the hop-by-hop headers off and
+// rewrite keeps what the request says as it is; where it goes is said later. ReverseProxy has taken the hop-by-hop headers off and
 // X-Forwarded-*, which a client may not claim.
-func rewrite(p *httputil.ProxyRequest, backend *url.URL) {
+func rewrite(p *httputil.ProxyRequest) {
 	p.SetXForwarded()
-	p.Out.URL.Scheme, p.Out.URL.Host = backend.Scheme, backend.Host
 	// ReverseProxy drops the parameters it cannot read. The service has to see them, to refuse them.
 	p.Out.URL.RawQuery = p.In.URL.RawQuery
 	// Opaque goes out as it is, while Path would be escaped anew. But net/url takes a leading // for a host; such a path goes by
@@ -58,7 +55,7 @@ func failure(r *http.Request, err error) error {
 	if b, ok := r.Body.(*body); ok && b.broken.Load() {
 		return &web.MalformedError{Reason: "the body breaks off, or its chunks are malformed"}
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" || r.Method == http.MethodGet || r.Method == http.MethodHead {
+	if unreached(err) || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return fmt.Errorf("gateway: %w: %w", lifecycle.ErrUnavailable, err)
 	}
 	// The backend had the request and may have done what it says.

@@ -20,15 +20,23 @@ import (
 // start serves a gateway for the routes, with a server for each backend, and returns its host and port.
 func start(t *testing.T, routes []byte, backends map[string]http.Handler) string {
 	t.Helper()
-	c := Config{Routes: routes, Backends: map[string]*url.URL{}, Logger: slog.New(slog.DiscardHandler)}
+	c := Config{Routes: routes, Backends: map[string][]*url.URL{}, Logger: slog.New(slog.DiscardHandler)}
 	for name, h := range backends {
-		c.Backends[name] = &url.URL{Scheme: "http", Host: serve(t, h)}
+		c.Backends[name] = at(serve(t, h))
 	}
 	g, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return serve(t, g)
+}
+
+// at are the backends with these hosts and ports.
+func at(hosts ...string) (backends []*url.URL) {
+	for _, host := range hosts {
+		backends = append(backends, &url.URL{Scheme: "http", Host: host})
+	}
+	return backends
 }
 
 func serve(t *testing.T, h http.Handler) string {
@@ -201,7 +209,7 @@ func TestBrokenExchanges(t *testing.T) {
 		"backend cuts a POST it has got": {serve(t, cut), post + "Content-Length: 2\r\n\r\n{}", 503, "outcome_unknown"},
 		"client's chunks are malformed":  {serve(t, cut), post + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n", 400, "malformed_request"},
 	} {
-		g, err := New(Config{Routes: all, Backends: map[string]*url.URL{"query": {Scheme: "http", Host: test.backend}}, Logger: slog.New(slog.DiscardHandler)})
+		g, err := New(Config{Routes: all, Backends: map[string][]*url.URL{"query": at(test.backend)}, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

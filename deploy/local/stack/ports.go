@@ -21,9 +21,9 @@ const (
 	natsPort
 	postgresPort
 	documentPort
-	servicePorts = 10 // intake, status, interaction, query
+	servicePorts = 10 // intake, status, interaction, query; then their second processes in the same order
 	opsPorts     = 20
-	portsInAll   = opsPorts + 4
+	portsInAll   = opsPorts + 8
 )
 
 // Names are the suite's services, in the order in which their ports are counted.
@@ -37,14 +37,18 @@ func (p Ports) service(i int) Service {
 	return Service{URL: p.url(servicePorts + i), Ops: p.url(opsPorts + i)}
 }
 
-// check says which ports are taken, before anything is started: waiting for somebody else to go is no plan.
-func (p Ports) check() error {
+// check says which ports are taken that a stack of these processes needs, before anything is started: waiting for somebody else to go
+// is no plan.
+func (p Ports) check(processes []string) error {
 	if p.Base < 1024 || p.Base+portsInAll > 32768 {
 		return fmt.Errorf("stack: PORT_BASE must lie between 1024 and %d", 32768-portsInAll)
 	}
 	var taken []string
-	for _, offset := range []int{gatewayPort, issuerPort, sqsPort, s3Port, natsPort, postgresPort, documentPort,
-		servicePorts, servicePorts + 1, servicePorts + 2, servicePorts + 3, opsPorts, opsPorts + 1, opsPorts + 2, opsPorts + 3} {
+	offsets := []int{gatewayPort, issuerPort, sqsPort, s3Port, natsPort, postgresPort, documentPort}
+	for _, name := range processes {
+		offsets = append(offsets, servicePorts+place(name), opsPorts+place(name))
+	}
+	for _, offset := range offsets {
 		l, err := net.Listen("tcp", p.address(offset))
 		if err != nil {
 			taken = append(taken, p.address(offset))

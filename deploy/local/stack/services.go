@@ -33,23 +33,23 @@ const (
 	drainWithin = 12 * time.Second
 )
 
-// startServices starts all four and waits until each says that it is ready.
+// startServices starts all of them and waits until each says that it is ready.
 func (s *Stack) startServices(ctx context.Context) error {
 	a := &s.address
 	a.Services = map[string]Service{}
-	for i, name := range Names {
-		a.Services[name] = s.ports.service(i)
+	for _, name := range s.config.running() {
+		a.Services[name] = s.ports.service(place(name))
 	}
 	a.Webhook = Webhook{URL: a.Services["status"].URL + "/v1/ai-status", Secret: webhookSecret()}
 	s.onStop("the services", s.stopServices) // also those that were started before one failed to
-	for i, name := range Names {
-		if err := s.startService(name, i); err != nil {
+	for _, name := range s.config.running() {
+		if err := s.startService(name); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
-	for _, name := range Names {
+	for _, name := range s.config.running() {
 		if err := s.waitReady(ctx, name); err != nil {
 			return err
 		}
@@ -57,21 +57,22 @@ func (s *Stack) startServices(ctx context.Context) error {
 	return nil
 }
 
-func (s *Stack) startService(name string, i int) error {
+func (s *Stack) startService(name string) error {
 	log, err := s.logFile(name)
 	if err != nil {
 		return err
 	}
-	p := &process{name: name, path: filepath.Join(s.config.Bin, name), env: s.environment(name, i), log: log, say: s.say}
+	p := &process{name: name, path: filepath.Join(s.config.Bin, serviceOf(name)), env: s.environment(serviceOf(name), place(name)), log: log, say: s.say}
 	s.processes[name] = p
 	return p.start()
 }
 
 // stopServices lets all drain at the same time.
 func (s *Stack) stopServices() error {
-	errs := make([]error, len(Names))
+	names := s.config.running()
+	errs := make([]error, len(names))
 	var stopping sync.WaitGroup
-	for i, name := range Names {
+	for i, name := range names {
 		if p := s.processes[name]; p != nil {
 			stopping.Go(func() { errs[i] = p.stop(drainWithin) })
 		}
@@ -154,11 +155,13 @@ func (s *Stack) startGateway(context.Context) error {
 	if err != nil {
 		return err
 	}
-	backends := map[string]*url.URL{}
-	for name, service := range s.address.Services {
-		if backends[name], err = url.Parse(service.URL); err != nil {
+	backends := map[string][]*url.URL{}
+	for _, name := range s.config.running() {
+		backend, err := url.Parse(s.address.Services[name].URL)
+		if err != nil {
 			return err
 		}
+		backends[serviceOf(name)] = append(backends[serviceOf(name)], backend)
 	}
 	g, err := gateway.New(gateway.Config{Routes: routes, Backends: backends, Logger: log})
 	if err != nil {

@@ -33,6 +33,7 @@ type Config struct {
 	Pace        time.Duration                // between two words of the scripted worker; 0: 700 ms
 	DocumentDB  bool                         // a document store as well; Bin must hold the program documentdb
 	DatabaseURL string                       // a database to use instead of a PostgreSQL of the stack's own
+	Twice       []string                     // services that run as two processes, the second one called name-2
 	Env         map[string]map[string]string // by service: variables beside, or instead of, the stack's own
 	Log         io.Writer                    // what happens to the stack, a line each; nil: nowhere
 }
@@ -86,7 +87,12 @@ func (s *Stack) start(ctx context.Context) error {
 	if s.config.Worker != "scripted" && s.config.Worker != "none" {
 		return fmt.Errorf("stack: WORKER must be scripted or none")
 	}
-	if err := s.ports.check(); err != nil {
+	for _, name := range s.config.Twice {
+		if !slices.Contains(Names, name) {
+			return fmt.Errorf("stack: there is no service %q to run twice", name)
+		}
+	}
+	if err := s.ports.check(s.config.running()); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(s.logs(), 0o755); err != nil {
@@ -141,9 +147,9 @@ func (s *Stack) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Process is the pid of the service's process; 0 while it is down.
-func (s *Stack) Process(service string) int {
-	p := s.processes[service]
+// Process is the pid of the service's process, or of its second one (query-2); 0 while it is down.
+func (s *Stack) Process(name string) int {
+	p := s.processes[name]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pid

@@ -89,7 +89,7 @@ func (b *Bus) TellProgress(run lifecycle.Ref, p Progress) {
 // HearStranded returns a channel that holds one token whenever it was told since the last look that a job was set aside.
 func (b *Bus) HearStranded() (<-chan struct{}, error) {
 	wake := make(chan struct{}, 1)
-	_, err := b.conn.Subscribe(Stranded, func(*nats.Msg) { leave(wake) })
+	err := b.hear(Stranded, func(*nats.Msg) { leave(wake) })
 	return wake, err
 }
 
@@ -101,7 +101,7 @@ func (b *Bus) HearOutbox(kinds ...lifecycle.Kind) ([]<-chan struct{}, error) {
 		wakes[i] = make(chan struct{}, 1)
 		heard[i] = wakes[i]
 	}
-	_, err := b.conn.Subscribe(OutboxWake, func(m *nats.Msg) {
+	err := b.hear(OutboxWake, func(m *nats.Msg) {
 		for i, kind := range kinds {
 			if kind == "" || len(m.Data) == 0 || string(m.Data) == string(kind) {
 				leave(wakes[i])
@@ -121,23 +121,33 @@ func leave(wake chan<- struct{}) {
 
 // HearChanged calls heard for each hint that a run changed. heard must not block.
 func (b *Bus) HearChanged(heard func(lifecycle.Ref)) error {
-	_, err := b.conn.Subscribe(changed+">", func(m *nats.Msg) {
+	return b.hear(changed+">", func(m *nats.Msg) {
 		if run, ok := refOf(m.Subject, changed); ok {
 			heard(run)
 		}
 	})
-	return err
 }
 
 // HearProgress calls heard for each progress report that can be read. heard must not block.
 func (b *Bus) HearProgress(heard func(lifecycle.Ref, Progress)) error {
-	_, err := b.conn.Subscribe(progress+">", func(m *nats.Msg) {
+	return b.hear(progress+">", func(m *nats.Msg) {
 		var p Progress
 		if run, ok := refOf(m.Subject, progress); ok && json.Unmarshal(m.Data, &p) == nil {
 			heard(run, p)
 		}
 	})
-	return err
+}
+
+// What comes faster than it is heard waits, up to so many messages and bytes of a subscription, and what comes beyond that is lost.
+// The client's own bounds are 512 Ki and 64 MiB, and an empty message counts no bytes: a flood would fill the memory.
+const waitingMessages, waitingBytes = 16 << 10, 4 << 20
+
+func (b *Bus) hear(subject string, heard nats.MsgHandler) error {
+	s, err := b.conn.Subscribe(subject, heard)
+	if err != nil {
+		return err
+	}
+	return s.SetPendingLimits(waitingMessages, waitingBytes)
 }
 
 func (b *Bus) publish(subject string, body []byte) {

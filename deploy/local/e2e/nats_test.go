@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,16 +13,7 @@ import (
 
 // natsDown takes NATS away for the whole life of a run: everything goes on, only slower, and the public feed gets all of it afterwards.
 func natsDown(t *testing.T, s *suite) {
-	server, folder := s.NATS, filepath.Dir(s.NATS.StoreDir())
-	server.Shutdown()
-	server.WaitForShutdown()
-	up := false
-	t.Cleanup(func() {
-		if !up {
-			s.startNATS(t, folder)
-		}
-	})
-
+	bringBack := s.stopNATS(t)
 	r := s.create(t)
 	eventually(t, 3*time.Second, "the job leaves without a hint", func() bool { return s.jobs(r, "parse") == 1 })
 	s.answeredByItsOwnLook(t, r)
@@ -37,8 +29,7 @@ func natsDown(t *testing.T, s *suite) {
 		t.Errorf("the run is %s without NATS", state)
 	}
 
-	s.startNATS(t, folder)
-	up = true
+	bringBack()
 	s.checkFeed(t, r, []string{"created", "parsed", "confirmed", "completed"})
 	again := s.create(t)
 	s.checkFeed(t, again, s.whole(t, again))
@@ -65,6 +56,17 @@ func (s *suite) answeredByItsOwnLook(t *testing.T, r run) {
 	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("the waiting GET saw the change %s late", took)
 	}
+}
+
+// stopNATS takes NATS away until it is brought back, at the latest when the test ends.
+func (s *suite) stopNATS(t *testing.T) (bringBack func()) {
+	t.Helper()
+	folder := filepath.Dir(s.NATS.StoreDir())
+	s.NATS.Shutdown()
+	s.NATS.WaitForShutdown()
+	bringBack = sync.OnceFunc(func() { s.startNATS(t, folder) })
+	t.Cleanup(bringBack)
+	return bringBack
 }
 
 // startNATS brings NATS back where it was, with what it had stored.

@@ -31,16 +31,13 @@ func newTurns(backends []*url.URL, transport http.RoundTripper) (*turns, error) 
 }
 
 func (t *turns) RoundTrip(r *http.Request) (res *http.Response, err error) {
-	for range t.backends {
-		if res, err = t.transport.RoundTrip(aimed(r, t.next())); err == nil || r.Body != nil || !unreached(err) {
+	first, all := t.taken.Add(1)-1, uint64(len(t.backends))
+	for i := range all { // from there on by itself: others take turns meanwhile
+		if res, err = t.transport.RoundTrip(aimed(r, t.backends[(first+i)%all])); err == nil || r.Body != nil || !unreached(err) {
 			break
 		}
 	}
 	return res, err
-}
-
-func (t *turns) next() *url.URL {
-	return t.backends[(t.taken.Add(1)-1)%uint64(len(t.backends))]
 }
 
 // aimed is the request with a backend's address; a RoundTripper must leave its own alone.

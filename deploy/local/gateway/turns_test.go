@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -70,6 +71,16 @@ func TestBackendsThatAreGoneArePassedOver(t *testing.T) {
 	if got := answers(t, gateway, get, 6); got != "aaaaaa" {
 		t.Errorf("the answers are from %s", got)
 	}
+	var asking sync.WaitGroup // many at once: they must not take each other's turns
+	for range 100 {
+		asking.Go(func() {
+			reply, err := http.Get("http://" + gateway)
+			if err != nil || reply.StatusCode != http.StatusOK {
+				t.Errorf("one of many got %v, %v", reply, err)
+			}
+		})
+	}
+	asking.Wait()
 	if got := answers(t, gateway, post, 3); strings.Count(got, "a") != 1 || strings.Count(got, "503") != 2 {
 		t.Errorf("the answers to POST are %s", got)
 	}

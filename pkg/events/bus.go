@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -27,11 +28,28 @@ func Connect(url, service string, log *slog.Logger) (*Bus, error) {
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { log.Info("NATS connection is back") }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("NATS", "error", err) }))
+		nats.ErrorHandler(complain(log)))
 	if err != nil {
 		return nil, fmt.Errorf("events: connect to NATS: %w", err)
 	}
 	return &Bus{conn, log}, nil
+}
+
+// complain logs what NATS reports, one report at a time. In a flood that would be a report for nearly each message that is heard.
+func complain(log *slog.Logger) nats.ErrHandler {
+	var last time.Time
+	return func(_ *nats.Conn, s *nats.Subscription, err error) {
+		if !errors.Is(err, nats.ErrSlowConsumer) {
+			log.Warn("NATS", "error", err)
+			return
+		}
+		if time.Since(last) < 10*time.Second {
+			return
+		}
+		last = time.Now()
+		lost, _ := s.Dropped()
+		log.Warn("NATS brings more than can be heard", "subject", s.Subject, "lost", lost)
+	}
 }
 
 // Close flushes what was told and hangs up.

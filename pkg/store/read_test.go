@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -211,6 +213,62 @@ func TestListKeepsTenantsApart(t *testing.T) {
 				t.Errorf("%v is shown %v, %v", other, got, err)
 			}
 		}
+	}
+}
+
+// Of both kinds, those that are there are read, of whatever tenant, and the rest is left out in silence. Catches a column that one reader
+// forgets, a deleted run that is shown, an id that spoils the others, and versions that are not the runs' own.
+func TestRunsAndTheirVersions(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for _, kind := range lifecycle.Kinds {
+		runs := w.gallery(t, kind)
+		ids := []string{uuid.NewV7().String(), "", "no id at all", runs["deleted"].ID}
+		want, versions := []lifecycle.Run{}, map[string]time.Time{}
+		for name, run := range runs {
+			ids = append(ids, run.ID, run.ID) // asked for twice, and read once
+			if name != "deleted" {
+				want, versions[run.ID] = append(want, run), run.UpdatedAt
+			}
+		}
+		slices.SortFunc(want, newestFirst)
+		got, err := w.Runs(t.Context(), kind, ids)
+		slices.SortFunc(got, newestFirst)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("runs of %s: %v (-want +got):\n%s", kind, err, diff)
+		}
+		read, err := w.Versions(t.Context(), kind, ids)
+		if diff := cmp.Diff(versions, read); diff != "" || err != nil {
+			t.Errorf("versions of %s: %v (-want +got):\n%s", kind, err, diff)
+		}
+		for _, nothing := range [][]string{nil, {}, {uuid.NewV7().String()}} {
+			got, err := w.Runs(t.Context(), kind, nothing)
+			read, err2 := w.Versions(t.Context(), kind, nothing)
+			if len(got) > 0 || len(read) > 0 || err != nil || err2 != nil {
+				t.Errorf("of %q are read %v, %v, and %v, %v", nothing, got, err, read, err2)
+			}
+		}
+	}
+}
+
+// Catches ids of one kind that are looked for among the other's, and a reader who goes on when nobody waits any more.
+func TestRunsOfTheOtherKindAreNotThere(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	run := w.create(t, w.creation(lifecycle.WF2Des))
+	if got, err := w.Runs(t.Context(), lifecycle.Code2WF, []string{run.ID}); len(got) > 0 || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := w.Versions(t.Context(), lifecycle.Code2WF, []string{run.ID}); len(got) > 0 || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.Runs(over, lifecycle.WF2Des, []string{run.ID}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Runs: %v", err)
+	}
+	if _, err := w.Versions(over, lifecycle.WF2Des, []string{run.ID}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Versions: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
@@ -220,6 +221,33 @@ func TestReplyIsDeterministicJSON(t *testing.T) {
 	got := s.send(t, http.MethodGet, "/broken", "")
 	if got.problem(t).Code != "internal" || got.Header.Get("ETag") != "" {
 		t.Errorf("%s %v", got.body, got.Header)
+	}
+}
+
+// What was rendered before, for many readers, is sent to each as it is and with its length; its headers are the reader's own. Catches a
+// body that is rendered twice, which would be a JSON text in spaces of its own or a string in base64.
+func TestReplyThatIsRenderedAlreadyIsSentAsItIs(t *testing.T) {
+	const text = "{\"b\": 1,\n  \"a\" : [2, \"<\\u0026>\"]}"
+	shared := http.Header{"Etag": {`"a"`}}
+	rt := web.NewRouter()
+	rt.Handle(http.MethodGet, "/", say(&web.Reply{Header: shared, Body: jsontext.Value(text)}))
+	rt.Handle(http.MethodGet, "/unchanged", say(&web.Reply{Status: 304, Header: shared, Body: jsontext.Value(text)}))
+	s := serve(t, rt, web.Options{})
+	for _, c := range []struct {
+		method, path string
+		status       int
+		body, length string
+	}{{"GET", "/", 200, text, "29"}, {"HEAD", "/", 200, "", "29"}, {"GET", "/unchanged", 304, "", ""}} {
+		got := s.send(t, c.method, c.path, "")
+		if got.StatusCode != c.status || got.body != c.body || got.Header.Get("Content-Length") != c.length || got.Header.Get("ETag") != `"a"` {
+			t.Errorf("%s %s: %d %s %v", c.method, c.path, got.StatusCode, got.body, got.Header)
+		}
+		if c.status == 200 && got.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %s: %v", c.method, c.path, got.Header)
+		}
+	}
+	if diff := cmp.Diff(http.Header{"Etag": {`"a"`}}, shared); diff != "" {
+		t.Errorf("the headers of all readers were written to:\n%s", diff)
 	}
 }
 

@@ -39,6 +39,15 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+// TestReplicasThatDisagree reads from two replicas of which one hears no hint, so that it nearly always knows less than the other.
+func TestReplicasThatDisagree(t *testing.T) {
+	t.Parallel()
+	deaf := map[string]string{"NATS_URL": "nats://127.0.0.1:1"}
+	s := start(t, stack.Config{Worker: "none", Twice: []string{"query"}, Env: map[string]map[string]string{"query-2": deaf}})
+	t.Run("nobody reads backwards", func(t *testing.T) { neverBackwards(t, s) })
+	t.Run("streams hop from one to the other", func(t *testing.T) { hopping(t, s) })
+}
+
 // readingWithoutNATS reads as before while no hint arrives, and sees hints work again when NATS is back.
 func readingWithoutNATS(t *testing.T, s *suite) {
 	bringBack := s.stopNATS(t)

@@ -62,7 +62,7 @@ func (s *Stack) startService(name string) error {
 	if err != nil {
 		return err
 	}
-	p := &process{name: name, path: filepath.Join(s.config.Bin, serviceOf(name)), env: s.environment(serviceOf(name), place(name)), log: log, say: s.say}
+	p := &process{name: name, path: filepath.Join(s.config.Bin, serviceOf(name)), env: s.environment(name), log: log, say: s.say}
 	s.processes[name] = p
 	return p.start()
 }
@@ -81,9 +81,9 @@ func (s *Stack) stopServices() error {
 	return errors.Join(errs...)
 }
 
-// environment is a service's whole configuration: nothing is inherited, so that the stack behaves alike on every machine.
-func (s *Stack) environment(name string, i int) []string {
-	a := s.address
+// environment is a process's whole configuration: nothing is inherited, so that the stack behaves alike on every machine.
+func (s *Stack) environment(process string) []string {
+	a, name, i := s.address, serviceOf(process), place(process)
 	env := map[string]string{
 		"LISTEN": s.ports.address(servicePorts + i), "OPS_LISTEN": s.ports.address(opsPorts + i),
 		"DATABASE_URL": a.Postgres, "NATS_URL": a.NATS, "LOG_LEVEL": os.Getenv("LOG_LEVEL"),
@@ -116,7 +116,7 @@ func (s *Stack) environment(name string, i int) []string {
 		parts = append(parts, cloud)
 	}
 	var out []string
-	for _, part := range append(parts, s.config.Env[name]) { // of a name that stands twice, the last one counts (os/exec)
+	for _, part := range append(parts, s.config.Env[name], s.config.Env[process]) { // of a name that stands twice, the last one counts (os/exec)
 		for key, value := range part {
 			out = append(out, key+"="+value)
 		}

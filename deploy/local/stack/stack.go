@@ -34,7 +34,7 @@ type Config struct {
 	DocumentDB  bool                         // a document store as well; Bin must hold the program documentdb
 	DatabaseURL string                       // a database to use instead of a PostgreSQL of the stack's own
 	Twice       []string                     // services that run as two processes, the second one called name-2
-	Env         map[string]map[string]string // by service: variables beside, or instead of, the stack's own
+	Env         map[string]map[string]string // by service, or by one process of it: variables beside, or instead of, the stack's own
 	Log         io.Writer                    // what happens to the stack, a line each; nil: nowhere
 }
 

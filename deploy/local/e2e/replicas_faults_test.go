@@ -119,7 +119,7 @@ func oddities(r run) []message {
 
 // crowd is how many wait while a replica goes: more than the gateway has connections left over from before. Who waits on such a
 // one is asked for again by the gateway itself, and notices nothing.
-const crowd = 40
+const crowd = 100
 
 // killedUnderWaiters kills one replica. Its clients are told to ask again, do so, and hear the news with the others.
 func killedUnderWaiters(t *testing.T, s *suite) {

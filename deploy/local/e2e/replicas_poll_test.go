@@ -36,7 +36,7 @@ func neverBackwards(t *testing.T, s *suite) {
 	}
 	for _, r := range p.runs {
 		last := s.number(t, `SELECT (extract(epoch FROM updated_at) * 1000000)::bigint FROM wf2des WHERE id = $1`, r.id)
-		eventually(t, 3*time.Second, "all have seen the end", func() bool { return p.know(r, int64(last)) })
+		eventually(t, 5*time.Second, "all have seen the end", func() bool { return p.know(r, int64(last)) })
 	}
 	p.end()
 	for i, name := range queries {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"framerun.dev/pkg/web"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,9 +23,9 @@ const listened, stepsOfEach = 10, 4 // runs, and steps of each that are told whi
 // hopping plays runs while people listen whose connections break at any line, and who come back to whichever replica it is. Over all
 // connections each is told every step once, as the timeline has it, and at last the run as it is.
 func hopping(t *testing.T, s *suite) {
-	var listening sync.WaitGroup
 	var listeners []*listener
-	steps := &atomic.Int64{}
+	steps, listening := &atomic.Int64{}, &sync.WaitGroup{}
+	t.Cleanup(listening.Wait)
 	for i := range listened {
 		r := s.create(t)
 		for _, l := range []*listener{{}, {told: told{id: "0"}, whole: true}} {
@@ -180,7 +181,8 @@ func (l *listener) check(t *testing.T) {
 	if diff := cmp.Diff(want, l.lines); diff != "" {
 		t.Errorf("over %d connections not each step was told once (-timeline +told):\n%s", l.hops, diff)
 	}
-	if now := l.suite.ask(t, "GET", l.run.self, nil).want(t, 200); l.last.data != now.raw {
+	unseen := web.ETag(l.run.id, never) // makes a replica that knows less find out
+	if now := l.suite.ask(t, "GET", l.run.self, nil, "If-None-Match", unseen).want(t, 200); l.last.data != now.raw {
 		t.Errorf("the last word was %s\nand the run is %s", l.last.data, now.raw)
 	}
 }

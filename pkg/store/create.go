@@ -207,14 +207,15 @@ func newRowOf(d lifecycle.Decision, n int) newRow {
 }
 
 // The rows, their first timeline lines and their outbox entries are one statement: they stand or fall together, in one round trip.
-// "asked" asks the platform's tables; a run whose conditions fail is not stored, and the answer names the condition. Nodes are taken
+// "asked" asks the platform's tables, row by row: of an EXISTS PostgreSQL would make a hash of the whole table. A run whose conditions fail
+// is not stored, and the answer names the condition. Nodes are taken
 // in one order by everybody, so that two batches never wait for each other; of two runs for one node the one that came first gets it.
 var insertNew = map[lifecycle.Kind]string{
 	lifecycle.WF2Des: `
 WITH asked AS MATERIALIZED (
 	SELECT *, clock_timestamp() AS now, true AS source,
-		EXISTS (SELECT FROM project WHERE project.id = new.project_id AND project.organization_id = new.organization_id) AS project,
-		EXISTS (SELECT FROM "user" WHERE cognito_sub = new.created_by) AS caller
+		coalesce((SELECT true FROM project WHERE project.id = new.project_id AND project.organization_id = new.organization_id), false) AS project,
+		coalesce((SELECT true FROM "user" WHERE cognito_sub = new.created_by), false) AS caller
 	FROM json_to_recordset($1::json) AS new (` + newColumns + `, wf_node_id text, edge wf2des_edge, prompt text,
 		auto_confirm wf2des_auto_confirm, trigger_surface wf2des_trigger_surface, phase wf2des_phase)
 ), made AS (
@@ -230,10 +231,10 @@ WITH asked AS MATERIALIZED (
 	lifecycle.Code2WF: `
 WITH asked AS MATERIALIZED (
 	SELECT *, clock_timestamp() AS now,
-		EXISTS (SELECT FROM project WHERE project.id = new.project_id AND project.organization_id = new.organization_id) AS project,
-		EXISTS (SELECT FROM "user" WHERE cognito_sub = new.created_by) AS caller,
-		EXISTS (SELECT FROM page_import p WHERE p.id = new.page_import_id AND p.organization_id = new.organization_id
-			AND p.project_id = new.project_id AND p.status = '1' AND p.deleted_at IS NULL) AS source
+		coalesce((SELECT true FROM project WHERE project.id = new.project_id AND project.organization_id = new.organization_id), false) AS project,
+		coalesce((SELECT true FROM "user" WHERE cognito_sub = new.created_by), false) AS caller,
+		coalesce((SELECT true FROM page_import p WHERE p.id = new.page_import_id AND p.organization_id = new.organization_id
+			AND p.project_id = new.project_id AND p.status = '1' AND p.deleted_at IS NULL), false) AS source
 	FROM json_to_recordset($1::json) AS new (` + newColumns + `, page_import_id text)
 ), made AS (
 	INSERT INTO code2wf (id, organization_id, project_id, figma_file_key, screen_id, placement_target, status, attempt, created_by,

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json/v2"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/store/storetest"
+	"github.com/lib/pq"
 )
 
 func openSmall(t *testing.T, pool int) *Store {
@@ -114,30 +116,57 @@ func TestListsReadTheirPageAndNoMore(t *testing.T) {
 // explain runs a list as List does and tells from which index it comes, how many rows were looked at, and whether they were sorted.
 func (s *Store) explain(t *testing.T, query string, args ...any) (index string, looked int, sorted bool) {
 	t.Helper()
-	st, err := s.db.PreparexContext(t.Context(), `EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) `+query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	var text string
-	if err := st.GetContext(t.Context(), &text, args...); err != nil {
-		t.Fatal(err)
-	}
-	type node struct {
-		Type    string `json:"Node Type"`
-		Index   string `json:"Index Name"`
-		Rows    int    `json:"Actual Rows"`
-		Removed int    `json:"Rows Removed by Filter"`
-		Plans   []node `json:"Plans"`
-	}
-	var plans []struct{ Plan node }
-	if err := json.Unmarshal([]byte(text), &plans); err != nil {
-		t.Fatal(err)
-	}
-	for n := plans[0].Plan; ; n = n.Plans[0] {
+	for n := s.plan(t, query, args...); ; n = n.Plans[0] {
 		sorted = sorted || strings.Contains(n.Type, "Sort")
 		if len(n.Plans) == 0 {
 			return n.Index, n.Rows + n.Removed, sorted
 		}
 	}
+}
+
+// planned is a node of a plan that was carried out.
+type planned struct {
+	Type    string    `json:"Node Type"`
+	Alias   string    `json:"Alias"`
+	Index   string    `json:"Index Name"`
+	Rows    int       `json:"Actual Rows"`
+	Removed int       `json:"Rows Removed by Filter"`
+	Plans   []planned `json:"Plans"`
+}
+
+// plan carries a query out with the plan that a prepared statement gets, which is made for any arguments, and gives that plan.
+func (s *Store) plan(t *testing.T, query string, args ...any) planned {
+	t.Helper()
+	conn, err := s.db.Connx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		if at, ok := arg.(time.Time); ok {
+			arg = at.Format(time.RFC3339Nano)
+		}
+		quoted[i] = pq.QuoteLiteral(fmt.Sprint(arg))
+	}
+	execute := "EXECUTE planned"
+	if len(args) > 0 {
+		execute += "(" + strings.Join(quoted, ", ") + ")"
+	}
+	var text string
+	_, err = conn.ExecContext(t.Context(), `PREPARE planned AS `+query)
+	if err == nil {
+		err = conn.GetContext(t.Context(), &text, `EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) `+execute)
+	}
+	if err == nil {
+		_, err = conn.ExecContext(t.Context(), `DEALLOCATE planned`)
+	}
+	var plans []struct{ Plan planned }
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &plans)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plans[0].Plan
 }

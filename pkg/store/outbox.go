@@ -141,7 +141,7 @@ WITH due AS (
 	WHERE destination = $3 AND work = $4 AND state = 'pending' AND due_at <= now() AND NOT EXISTS (
 		SELECT FROM outbox older
 		WHERE older.destination = $3 AND older.state = 'pending' AND older.run_id = outbox.run_id AND older.id < outbox.id)
-	ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+	ORDER BY created_at, id LIMIT $1 FOR UPDATE SKIP LOCKED
 ), leased AS (
 	UPDATE outbox SET due_at = now() + $2 * interval '1 millisecond', tries = tries + 1
 	FROM due WHERE outbox.id = due.id

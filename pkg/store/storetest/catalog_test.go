@@ -149,7 +149,7 @@ func TestIndexesAreThoseOfTheSeedsAndOurs(t *testing.T) {
 		CREATE INDEX code2wf_unsettled_idx ON public.code2wf USING btree (organization_id, project_id, status, created_at DESC, id DESC) WHERE ((deleted_at IS NULL) AND ((status <> '1'::wf2des_status) OR (materialized_at IS NULL)))
 		CREATE INDEX idempotency_key_created_at_idx ON public.idempotency_key USING btree (created_at)
 		CREATE UNIQUE INDEX idempotency_key_pkey ON public.idempotency_key USING btree (organization_id, caller, key)
-		CREATE INDEX outbox_due_idx ON public.outbox USING btree (destination, work, id) WHERE (state = 'pending'::text)
+		CREATE INDEX outbox_due_idx ON public.outbox USING btree (destination, work, created_at, id) WHERE (state = 'pending'::text)
 		CREATE INDEX outbox_pending_run_idx ON public.outbox USING btree (destination, run_id, id) WHERE (state = 'pending'::text)
 		CREATE UNIQUE INDEX outbox_pkey ON public.outbox USING btree (id)
 		CREATE INDEX outbox_set_aside_idx ON public.outbox USING btree (settled_at) WHERE (state = 'set_aside'::text)

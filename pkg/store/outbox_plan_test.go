@@ -1,0 +1,43 @@
+package store
+
+import "testing"
+
+// A claim finds what is due by its own index, however much was skipped before and however much waits for others. Catches an order that
+// PostgreSQL would rather take from the primary key, from the beginning of time on.
+func TestAClaimLooksAtNothingElse(t *testing.T) {
+	t.Parallel()
+	s := openSmall(t, 2)
+	for _, statement := range []string{
+		`INSERT INTO outbox (destination, work, kind, run_id, attempt, stage, state, settled_at)
+			SELECT 'jobs', 'wf2des', 'wf2des', n::text, 1, 'parse', 'skipped', now() FROM generate_series(1, 20000) n`,
+		`INSERT INTO outbox (destination, work, kind, run_id, attempt, stage)
+			SELECT 'jobs', 'wf2des', 'wf2des', n::text, 1, 'parse' FROM generate_series(20001, 30000) n`,
+		`INSERT INTO outbox (destination, work, kind, run_id, attempt, stage)
+			SELECT 'jobs', 'code2wf', 'code2wf', n::text, 1, 'generate' FROM generate_series(30001, 30200) n`,
+		`INSERT INTO outbox (destination, kind, run_id, attempt, seq) SELECT 'events', 'wf2des', n::text, 1, 1 FROM generate_series(1, 5000) n`,
+		`ANALYZE outbox`,
+	} {
+		if _, err := s.db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, claim := range [][2]string{{"jobs", "code2wf"}, {"jobs", "wf2des"}, {"jobs", "des2wf"}, {"events", ""}} {
+		index, looked := s.plan(t, claimDue, 100, 1000, claim[0], claim[1]).of("outbox")
+		if index != "outbox_due_idx" || looked > 300 {
+			t.Errorf("%v: %d entries were looked at by %s", claim, looked, index)
+		}
+	}
+}
+
+// of finds the scan of a table.
+func (p planned) of(alias string) (index string, looked int) {
+	if p.Alias == alias && len(p.Plans) == 0 {
+		return p.Index, p.Rows + p.Removed
+	}
+	for _, below := range p.Plans {
+		if index, looked = below.of(alias); index != "" {
+			return index, looked
+		}
+	}
+	return "", 0
+}

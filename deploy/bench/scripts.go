@@ -46,7 +46,8 @@ func completing() []script {
 	score_version = 'ds@1.0', updated_at = greatest(clock_timestamp(), updated_at + interval '1 microsecond'), updated_by = 'framerun-worker'
 WHERE id = ` + id + ` AND attempt = 1 AND status = '0' AND phase = '2' RETURNING id`
 	data := `{"result_url": "wf2des/result.json", "flag_count": 2, "score_e4": 9133, "score_version": "ds@1.0"}`
-	told := `INSERT INTO outbox (destination, kind, run_id, attempt, seq) SELECT 'events', 'wf2des', run_id, 1, seq FROM line`
+	told := `INSERT INTO outbox (destination, kind, run_id, attempt, seq) SELECT destination, 'wf2des', run_id, 1, seq
+FROM line, (VALUES ('events'), ('designs')) AS message (destination)`
 	return three("wf2des", lifecycle.Assembling, "status = '1'", row, nextLine("completed", "worker", "assembling", "completed", data), told)
 }
 

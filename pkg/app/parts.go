@@ -38,7 +38,7 @@ func Main(service string, run func(ctx context.Context, lookup func(string) (str
 
 // ballastBytes are never written to, so they take no memory; but the garbage collector counts them. What a service keeps alive is so little
 // that it would otherwise collect after every few megabytes of requests, for a tenth of the processor.
-const ballastBytes = 48 << 20
+const ballastBytes = 32 << 20
 
 // Base is the configuration that all services share.
 type Base struct {

@@ -21,9 +21,9 @@ const (
 	Batch = 100
 	// Look is how long a lane sleeps at most when nobody wakes it: NATS may lose every hint.
 	Look = time.Second
-	// gather is how long a lane lets entries come together: a full batch costs hardly more than one of them, and what a lane saves is
-	// free for the requests whose runs it carries.
-	gather = 10 * time.Millisecond
+	// gather is the time between two rounds of a lane, unless a full batch shows that many wait. What comes alone leaves at once; what comes
+	// in a stream leaves together, and what the lane saves is free for the requests whose runs it carries.
+	gather = 50 * time.Millisecond
 	// lease is how long a claimed entry is nobody else's. After a crash its entries leave this much later, so it is short;
 	// sending must end well within it, so that only a relay that is frozen, or kept waiting by PostgreSQL, can be overtaken.
 	lease, sending = 3 * time.Second, 2 * time.Second
@@ -57,13 +57,14 @@ type Lane[T any] struct {
 // Run carries until ctx ends, and finishes the round it is in. It always returns nil: whatever goes wrong is tried again.
 func (l Lane[T]) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		switch arrived := l.round(ctx); arrived {
+		began := time.Now()
+		switch l.round(ctx) {
 		case Batch: // more wait
 			continue
 		case 0:
 			l.rest(ctx, l.Wake, Look)
 		}
-		l.rest(ctx, nil, gather) // and look again even if nothing came: each run gives out one message at a time
+		l.rest(ctx, nil, gather-time.Since(began)) // and look again, for more may wait: each run gives out one message at a time
 	}
 	return nil
 }

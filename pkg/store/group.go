@@ -30,6 +30,7 @@ type group[C, R any] struct {
 	carry    func(ctx context.Context, batch []C) []answer[R] // stores a batch and answers each command
 	key      func(C) string                                   // what commands must not be in flight together for; nil: nothing
 	patience time.Duration                                    // for one call
+	beside   int                                              // larger batches that may be in flight beside another one
 	alone    int                                              // above 0: nobody takes others along, and so many may be in flight
 
 	mu      sync.Mutex
@@ -119,7 +120,7 @@ func (g *group[C, R]) withdraw(m *member[C, R]) bool {
 // next calls the first of those who could set off to lead, if there is room for a batch and nobody has been called already. g.mu is
 // held.
 func (g *group[C, R]) next() {
-	room := g.flights == 0 || g.crowds == 0 && g.flights < max(singlesMost, g.alone)
+	room := g.flights == 0 || g.crowds <= g.beside && g.flights < max(singlesMost, g.alone)
 	if !room || g.called != nil {
 		return
 	}

@@ -121,7 +121,7 @@ func (s *Store) gather() {
 		}
 		s.reads[kind] = &group[wish, lifecycle.Run]{
 			carry:    func(ctx context.Context, batch []wish) []answer[lifecycle.Run] { return s.readAll(ctx, kind, batch) },
-			patience: s.patience, alone: s.alone,
+			patience: s.patience, alone: s.alone, beside: 1,
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"time"
@@ -82,7 +81,7 @@ func (s *Store) insertAll(ctx context.Context, kind lifecycle.Kind, batch []Crea
 		runs[i], rows[i] = d.Next, newRowOf(d, i)
 	}
 	var got []inserted
-	if err := s.send(ctx, &got, insertNew[kind], rows); err != nil {
+	if err := s.send(ctx, &got, kind, rows); err != nil {
 		return everyone[lifecycle.Run](batch, err)
 	}
 	answers := make([]answer[lifecycle.Run], len(batch))
@@ -110,13 +109,14 @@ func (got inserted) answer(run lifecycle.Run) (a answer[lifecycle.Run]) {
 }
 
 // send runs the inserting statement, which commits by itself, and says truthfully what its error leaves behind.
-func (s *Store) send(ctx context.Context, got *[]inserted, query string, rows []newRow) error {
-	body, err := json.Marshal(rows)
+func (s *Store) send(ctx context.Context, got *[]inserted, kind lifecycle.Kind, rows []newRow) error {
+	query, args, err := inserting(kind, rows)
 	if err != nil {
 		return fmt.Errorf("store: create: %w", err)
 	}
-	sent := &witness{value: string(body)}
-	err = s.many(ctx, got, query, sent)
+	sent := &witness{value: args[0]}
+	args[0] = sent
+	err = s.many(ctx, got, query, args...)
 	switch {
 	case err == nil && len(*got) != len(rows):
 		return fmt.Errorf("store: create: %d answers for %d runs", len(*got), len(rows))
@@ -162,106 +162,3 @@ func (s *Store) openRun(ctx context.Context, draft lifecycle.Run) (lifecycle.Run
 
 var selectOpen = `SELECT ` + columns[lifecycle.WF2Des] + ` FROM wf2des
 WHERE project_id = $1 AND figma_file_key = $2 AND wf_node_id = $3 AND edge = $4 AND status = '0'`
-
-// newRow is a new run on its way into the statement; its members are called like the columns.
-type newRow struct {
-	N               int             `json:"n"` // its place in the batch
-	ID              string          `json:"id"`
-	OrganizationID  int64           `json:"organization_id"`
-	ProjectID       int64           `json:"project_id"`
-	FigmaFileKey    string          `json:"figma_file_key"`
-	ScreenID        string          `json:"screen_id"`
-	PlacementTarget *string         `json:"placement_target"`
-	Status          string          `json:"status"`
-	Attempt         int             `json:"attempt"`
-	CreatedBy       string          `json:"created_by"`
-	WFNodeID        string          `json:"wf_node_id,omitzero"`
-	Edge            string          `json:"edge,omitzero"`
-	Prompt          *string         `json:"prompt,omitzero"`
-	AutoConfirm     string          `json:"auto_confirm,omitzero"`
-	TriggerSurface  string          `json:"trigger_surface,omitzero"`
-	Phase           string          `json:"phase,omitzero"`
-	PageImportID    string          `json:"page_import_id,omitzero"`
-	Voice           lifecycle.Voice `json:"voice"`
-	What            lifecycle.What  `json:"what"`
-	State           lifecycle.State `json:"state"`
-	Stage           lifecycle.Stage `json:"stage"`
-	Work            string          `json:"work"`
-	Traceparent     *string         `json:"traceparent"`
-}
-
-func newRowOf(d lifecycle.Decision, n int) newRow {
-	r := d.Next
-	c := stateCodes[r.Kind][r.State]
-	row := newRow{
-		N: n, ID: r.ID, OrganizationID: r.OrganizationID, ProjectID: r.ProjectID, FigmaFileKey: r.FigmaFileKey, ScreenID: r.ScreenID,
-		PlacementTarget: r.PlacementTarget, Status: c.status, Attempt: r.Attempt, CreatedBy: r.CreatedBy, Phase: c.phase,
-		Voice: d.Event.By.Voice, What: d.Event.What, State: r.State, Stage: d.Job, Work: r.Work(), Traceparent: orNull(d.Event.Traceparent),
-		PageImportID: r.PageImportID,
-	}
-	if r.Kind == lifecycle.WF2Des {
-		row.WFNodeID, row.Edge, row.Prompt = r.WFNodeID, edgeCodes[r.Edge], r.Prompt
-		row.AutoConfirm, row.TriggerSurface = confirmCodes[r.AutoConfirm], surfaceCodes[r.TriggerSurface]
-	}
-	return row
-}
-
-// The rows, their first timeline lines and their outbox entries are one statement: they stand or fall together, in one round trip.
-// "asked" asks the platform's tables, row by row: of an EXISTS PostgreSQL would make a hash of the whole table. A run whose conditions fail
-// is not stored, and the answer names the condition. Nodes are taken
-// in one order by everybody, so that two batches never wait for each other; of two runs for one node the one that came first gets it.
-var insertNew = map[lifecycle.Kind]string{
-	lifecycle.WF2Des: `
-WITH asked AS MATERIALIZED (
-	SELECT *, clock_timestamp() AS now, true AS source,
-		coalesce((SELECT true FROM project WHERE project.id = new.project_id AND project.organization_id = new.organization_id), false) AS project,
-		coalesce((SELECT true FROM "user" WHERE cognito_sub = new.created_by), false) AS caller
-	FROM json_to_recordset($1::json) AS new (` + newColumns + `, wf_node_id text, edge wf2des_edge, prompt text,
-		auto_confirm wf2des_auto_confirm, trigger_surface wf2des_trigger_surface, phase wf2des_phase)
-), made AS (
-	INSERT INTO wf2des (id, organization_id, project_id, figma_file_key, screen_id, placement_target, status, attempt, created_by,
-		updated_by, wf_node_id, edge, prompt, auto_confirm, trigger_surface, phase, created_at, updated_at)
-	SELECT id, organization_id, project_id, figma_file_key, screen_id, placement_target, status, attempt, created_by,
-		created_by, wf_node_id, edge, prompt, auto_confirm, trigger_surface, phase, now, now
-	FROM asked WHERE project AND caller ORDER BY project_id, figma_file_key, wf_node_id, edge, n
-	ON CONFLICT (project_id, figma_file_key, wf_node_id, edge) WHERE status = '0' DO NOTHING
-	RETURNING id, created_at
-)` + firstWords(lifecycle.WF2Des),
-
-	lifecycle.Code2WF: `
-WITH asked AS MATERIALIZED (
-	SELECT *, clock_timestamp() AS now,
-		coalesce((SELECT true FROM project WHERE project.id = new.project_id AND project.organization_id = new.organization_id), false) AS project,
-		coalesce((SELECT true FROM "user" WHERE cognito_sub = new.created_by), false) AS caller,
-		coalesce((SELECT true FROM page_import p WHERE p.id = new.page_import_id AND p.organization_id = new.organization_id
-			AND p.project_id = new.project_id AND p.status = '1' AND p.deleted_at IS NULL), false) AS source
-	FROM json_to_recordset($1::json) AS new (` + newColumns + `, page_import_id text)
-), made AS (
-	INSERT INTO code2wf (id, organization_id, project_id, figma_file_key, screen_id, placement_target, status, attempt, created_by,
-		updated_by, page_import_id, created_at, updated_at)
-	SELECT id, organization_id, project_id, figma_file_key, screen_id, placement_target, status, attempt, created_by,
-		created_by, page_import_id, now, now
-	FROM asked WHERE project AND caller AND source ORDER BY n
-	RETURNING id, created_at
-)` + firstWords(lifecycle.Code2WF),
-}
-
-const newColumns = `n integer, id text, organization_id bigint, project_id bigint, figma_file_key text, screen_id text,
-		placement_target text, status wf2des_status, attempt integer, created_by text, voice text, what text, state text, stage text,
-		work text, traceparent text`
-
-// firstWords is the rest of the insert: timeline, job and public event.
-func firstWords(kind lifecycle.Kind) string {
-	return fmt.Sprintf(`, line AS (
-	INSERT INTO run_event (kind, run_id, seq, what, outcome, actor_kind, actor, from_state, to_state, attempt, version, at, traceparent)
-	SELECT '%[1]s', id, 1, what, 'applied', voice, created_by, NULL, state, attempt, created_at, created_at, traceparent
-	FROM made JOIN asked USING (id)
-), told AS (
-	INSERT INTO outbox (destination, work, kind, run_id, attempt, stage, seq, traceparent)
-	SELECT destination, message.work, '%[1]s', id, attempt, message.stage, seq, traceparent
-	FROM made JOIN asked USING (id), LATERAL (VALUES ('jobs', asked.work, asked.stage, NULL), ('events', '', NULL, 1))
-		AS message (destination, work, stage, seq)
-	ORDER BY n
-)
-SELECT project, caller, source, created_at FROM asked LEFT JOIN made USING (id) ORDER BY n`, kind)
-}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json/v2"
 	"errors"
-	"fmt"
 	"strconv"
 
 	"framerun.dev/pkg/lifecycle"
@@ -50,7 +48,7 @@ var errMadeMeanwhile = errors.New("store: made meanwhile")
 
 // createOnce makes the run unless the key is taken. Only who holds the key's lock looks and makes, so that two never make.
 func (s *Store) createOnce(ctx context.Context, c Creation, key Key) (run lifecycle.Run, err error) {
-	if err := s.prepare(ctx, tryKey, keyTaken, insertNew[c.Run.Kind], keepKey); err != nil {
+	if err := s.prepare(ctx, tryKey, keyTaken, insertOne[c.Run.Kind], keepKey); err != nil {
 		return run, failed(ctx, "create once", err)
 	}
 	tx, err := s.db.BeginTxx(ctx, nil)
@@ -100,12 +98,8 @@ func (s *Store) madeWith(ctx context.Context, c Creation, key Key) (*lifecycle.R
 
 func (s *Store) insertWithKey(ctx context.Context, tx *sqlx.Tx, c Creation, key Key) (lifecycle.Run, error) {
 	d := lifecycle.Begin(c.Run, c.By, c.Traceparent)
-	body, err := json.Marshal([]newRow{newRowOf(d, 0)})
-	if err != nil {
-		return lifecycle.Run{}, fmt.Errorf("store: create once: %w", err)
-	}
 	var got inserted
-	if err := s.oneIn(ctx, tx, &got, insertNew[c.Run.Kind], string(body)); err != nil {
+	if err := s.oneIn(ctx, tx, &got, insertOne[c.Run.Kind], newRowOf(d, 0).values(c.Run.Kind)...); err != nil {
 		return lifecycle.Run{}, failed(ctx, "create once", err)
 	}
 	made := got.answer(d.Next)
@@ -113,7 +107,7 @@ func (s *Store) insertWithKey(ctx context.Context, tx *sqlx.Tx, c Creation, key 
 		return lifecycle.Run{}, made.err
 	}
 	var kept bool
-	err = s.oneIn(ctx, tx, &kept, keepKey, c.Run.OrganizationID, c.By.Name, key.Text, key.Fingerprint, c.Run.Kind, c.Run.ID)
+	err := s.oneIn(ctx, tx, &kept, keepKey, c.Run.OrganizationID, c.By.Name, key.Text, key.Fingerprint, c.Run.Kind, c.Run.ID)
 	return made.value, failed(ctx, "keep a key", err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"framerun.dev/pkg/lifecycle"
@@ -17,8 +18,8 @@ const visible = ` AND deleted_at IS NULL`
 // lifecycle.ErrNotFound, also for a deleted run or another tenant's.
 func (s *Store) Run(ctx context.Context, ref lifecycle.Ref, tenant lifecycle.Tenant) (lifecycle.Run, error) {
 	run, err := s.reads[ref.Kind].do(ctx, wish{ref.ID, tenant})
-	if errors.Is(err, lifecycle.ErrOutcomeUnknown) { // of a read nothing is left behind
-		err = failed(ctx, "read a run", context.Cause(ctx))
+	if errors.Is(err, lifecycle.ErrOutcomeUnknown) { // a read leaves nothing behind
+		return lifecycle.Run{}, fmt.Errorf("store: read a run: no answer in time: %w", lifecycle.ErrUnavailable)
 	}
 	return run, err
 }

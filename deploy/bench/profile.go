@@ -70,8 +70,11 @@ func (s *suite) profile(ctx context.Context, service, file string) error {
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK {
-		return fmt.Errorf("bench: profile of %s: %s %.100s %w", service, res.Status, body, err)
+	if err != nil {
+		return fmt.Errorf("bench: profile of %s: %w", service, err)
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("bench: profile of %s: %s %.100s", service, res.Status, body)
 	}
 	return os.WriteFile(file, body, 0o644)
 }

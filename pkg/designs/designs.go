@@ -10,7 +10,6 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"sync"
 
 	"framerun.dev/pkg/lifecycle"
 	"github.com/lib/pq"
@@ -19,9 +18,6 @@ import (
 // Registry lands completed runs in the registry. It is a sender of the relay, and safe for concurrent use.
 type Registry struct {
 	DB *sql.DB // connections to the registry's database that do not wait for ever
-
-	mu     sync.Mutex
-	insert *sql.Stmt // prepared when the registry was first reached
 }
 
 // Ping asks the registry's database for a sign of life.
@@ -62,27 +58,10 @@ func (r *Registry) land(ctx context.Context, landings []lifecycle.Landing) error
 	if err != nil {
 		return fmt.Errorf("designs: land: %w", err)
 	}
-	insert, err := r.statement(ctx)
-	if err == nil {
-		_, err = insert.ExecContext(ctx, string(body))
-	}
-	if err != nil {
+	if _, err := r.DB.ExecContext(ctx, insertDesigns, string(body)); err != nil {
 		return fmt.Errorf("designs: land: %w", err)
 	}
 	return nil
-}
-
-func (r *Registry) statement(ctx context.Context) (*sql.Stmt, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.insert != nil {
-		return r.insert, nil
-	}
-	insert, err := r.DB.PrepareContext(ctx, insertDesigns)
-	if err == nil {
-		r.insert = insert
-	}
-	return insert, err
 }
 
 // refused recognises what the registry made of the values themselves: data it cannot hold, a reference to nothing. Anything else, a

@@ -42,8 +42,10 @@ func (b *Bus) Read(ctx context.Context, r Reading, heard func(CloudEvent) error)
 	for {
 		msg, err := messages.Next()
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && r.Follow:
 			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("events: read the feed: it did not end in time: %w", lifecycle.ErrUnavailable)
 		case err != nil:
 			return fmt.Errorf("events: read the feed: %w: %w", lifecycle.ErrUnavailable, err)
 		}

@@ -21,7 +21,7 @@ const (
 // itself. Callers that come when there is none wait, and as soon as there is room again, the first of them is called to lead and
 // takes all the others along in its batch. So a batch is as large as the crowd, nobody ever waits for a timer, and nobody works
 // for others longer than one batch takes. A few batches of one may be in flight beside each other, for that is quicker while
-// callers are few; after a larger one nothing sets off until it has landed. Commands of one key go one after the other, in the
+// callers are few; after a larger one nothing sets off until it has landed (of reads, one more may). Commands of one key go one after the other, in the
 // order of their coming, for they would only wait for each other's row.
 //
 // A larger batch is carried on behalf of all its members: no caller's deadline or disconnect ends it. A batch of one ends with its

@@ -118,9 +118,9 @@ func newRowOf(d lifecycle.Decision, n int) newRow {
 }
 
 // The rows, their first timeline lines and their outbox entries are one statement: they stand or fall together, in one round trip.
-// "asked" asks the platform's tables, row by row: of an EXISTS PostgreSQL would make a hash of the whole table. A run whose conditions fail
-// is not stored, and the answer names the condition. Nodes are taken
-// in one order by everybody, so that two batches never wait for each other; of two runs for one node the one that came first gets it.
+// "asked" asks the platform's tables, row by row: of an EXISTS PostgreSQL would make a hash of the whole table. A run whose conditions
+// fail is not stored, and the answer names the condition. Nodes are taken in one order by everybody, so that two batches never wait for
+// each other; of two runs for one node the one that came first gets it.
 func insertFrom(kind lifecycle.Kind, source string) string {
 	if kind == lifecycle.WF2Des {
 		return `

@@ -37,7 +37,7 @@ func (i Intervention) On(e Entry, run lifecycle.Run) error {
 	case i == SkipEntry:
 		return nil
 	case e.State == Pending:
-		return refuse("entry %d is pending: the relay in intake tries it by itself, as often as it takes", e.ID)
+		return refuse("entry %d is pending: the service that carries it tries it by itself, as often as it takes", e.ID)
 	case e.Stage != lifecycle.NoJob && run.Ended():
 		return refuse("the run of entry %d is %s, so nobody wants its job any more", e.ID, run.State)
 	case e.Stage != lifecycle.NoJob && run.Attempt != e.Attempt:

@@ -182,7 +182,7 @@ func (s *Store) Retry(ctx context.Context, id int64, tries int, wait time.Durati
 WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, wait.Milliseconds(), cause))
 }
 
-// SetAside takes an entry out of the way that can never be delivered. It stays for the operator; service status fails its run.
+// SetAside takes an entry out of the way that can never be delivered. It stays for the operator; of a job, service status fails the run.
 func (s *Store) SetAside(ctx context.Context, id int64, tries int, cause string) error {
 	return failed(ctx, "set an entry aside", s.exec(ctx, `UPDATE outbox SET state = 'set_aside', settled_at = now(), last_error = $3
 WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, cause))
@@ -200,13 +200,19 @@ WHERE id = ANY($1) AND state = 'pending'`, pq.Array(ids)))
 type StrandedJob struct {
 	Run     lifecycle.Ref
 	Attempt int
+	State   lifecycle.State // in which the run waits for it
+}
+
+// waiting is how a run is that waits for a job of a stage.
+var waiting = map[lifecycle.Stage]lifecycle.State{
+	lifecycle.StageParse: lifecycle.Parsing, lifecycle.StageAssemble: lifecycle.Assembling, lifecycle.StageGenerate: lifecycle.Processing,
 }
 
 // StrandedJobs lists up to limit open runs whose job of the current attempt and phase can never be delivered.
 func (s *Store) StrandedJobs(ctx context.Context, limit int) ([]StrandedJob, error) {
 	var entries []claimed
 	err := s.many(ctx, &entries, `
-SELECT o.id, o.kind, o.run_id, o.attempt FROM outbox o
+SELECT o.id, o.kind, o.run_id, o.attempt, o.stage FROM outbox o
 LEFT JOIN wf2des w ON o.kind = 'wf2des' AND w.id = o.run_id AND w.attempt = o.attempt
 LEFT JOIN code2wf c ON o.kind = 'code2wf' AND c.id = o.run_id AND c.attempt = o.attempt
 WHERE o.destination = 'jobs' AND o.state = 'set_aside' AND (o.stage, coalesce(w.phase::text, c.status::text)) IN
@@ -215,7 +221,7 @@ WHERE o.destination = 'jobs' AND o.state = 'set_aside' AND (o.stage, coalesce(w.
 ORDER BY o.settled_at LIMIT $1`, limit)
 	stranded := make([]StrandedJob, len(entries))
 	for i, e := range entries {
-		stranded[i] = StrandedJob{lifecycle.Ref{Kind: e.Kind, ID: e.RunID}, e.Attempt}
+		stranded[i] = StrandedJob{lifecycle.Ref{Kind: e.Kind, ID: e.RunID}, e.Attempt, waiting[lifecycle.Stage(text(e.Stage))]}
 	}
 	return stranded, failed(ctx, "list stranded jobs", err)
 }

@@ -78,7 +78,9 @@ WHERE kind = $1 AND seq = 1 AND run_id > $2 AND run_id < (SELECT substr(hex, 1, 
 ORDER BY run_id LIMIT $4`
 
 	selectDeleted = `SELECT run_id FROM run_event
-WHERE what = 'deleted' AND kind = $1 AND at < now() - $2 * interval '1 microsecond' ORDER BY at LIMIT $3`
+WHERE what = 'deleted' AND kind = $1 AND at < now() - $2 * interval '1 microsecond' AND NOT EXISTS (
+	SELECT FROM outbox WHERE state = 'pending' AND destination IN (` + destinations + `) AND outbox.run_id = run_event.run_id)
+ORDER BY at LIMIT $3`
 
 	deleteSkipped = `
 WITH old AS (

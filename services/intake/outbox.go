@@ -46,7 +46,8 @@ func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error
 	return append(background, lane.Run), nil
 }
 
-// sortJobs finds jobs that an older program has left in the outbox while this one is being rolled out, until ctx ends.
+// sortJobs finds jobs that programs which do not know of work (migrations/00013) leave in the outbox while this one is being rolled out,
+// until ctx ends. Once none of them runs anywhere any more it can go.
 func sortJobs(parts *app.Parts) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for ctx.Err() == nil {

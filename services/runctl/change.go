@@ -23,7 +23,7 @@ Examples:
     runctl runs requeue 01980000-0000-7000-8000-000000000001 --operator 7a1f…`
 }
 
-func (c requeueCommand) Run(ctx context.Context, s *session) error {
+func (c requeueCommand) Run(ctx context.Context, s *hand) error {
 	return s.change(ctx, c.ID, c.asOperator, lifecycle.Command{Verb: lifecycle.Requeue})
 }
 
@@ -44,7 +44,7 @@ Examples:
 // longest is the length of a reason in code points, as the workers' texts have.
 const longest = 1000
 
-func (c failCommand) Run(ctx context.Context, s *session) error {
+func (c failCommand) Run(ctx context.Context, s *hand) error {
 	reason, fit := safetext.Clean(c.Reason, longest)
 	if !fit {
 		return usage("--reason is shown to the designer and must be plain prose: no addresses, keys, paths, code or traces")
@@ -65,7 +65,7 @@ Examples:
     runctl runs cancel 01980000-0000-7000-8000-000000000001 --operator 7a1f…`
 }
 
-func (c cancelCommand) Run(ctx context.Context, s *session) error {
+func (c cancelCommand) Run(ctx context.Context, s *hand) error {
 	return s.change(ctx, c.ID, c.asOperator, lifecycle.Command{Verb: lifecycle.Cancel})
 }
 
@@ -81,7 +81,7 @@ type changed struct {
 
 // change carries cmd out on a run in the operator's name. It is decided on the run as it is read first, and once more, under the row's
 // lock, when it is stored. The hint comes after the commit: if this process dies in between, the services look by themselves.
-func (s *session) change(ctx context.Context, id string, as asOperator, cmd lifecycle.Command) error {
+func (s *hand) change(ctx context.Context, id string, as asOperator, cmd lifecycle.Command) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	run, err := s.find(ctx, id)

@@ -30,7 +30,7 @@ Examples:
     runctl events tail --since 0 --run 01980000-0000-7000-8000-000000000001 -o json | jq .data.to`
 }
 
-func (c tailEventsCommand) Run(ctx context.Context, s *session) error {
+func (c tailEventsCommand) Run(ctx context.Context, s *hand) error {
 	if !c.Follow {
 		var cancel context.CancelFunc
 		ctx, cancel = s.bounded(ctx)
@@ -58,7 +58,7 @@ func (c tailEventsCommand) Run(ctx context.Context, s *session) error {
 	})
 }
 
-func (s *session) tellEvent(e events.CloudEvent) error {
+func (s *hand) tellEvent(e events.CloudEvent) error {
 	if s.Output == "json" {
 		return s.line(e)
 	}

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, io streams) (code int) {
 	if err != nil {
 		return fail(io, usage("%v; see runctl %s--help", err, meant(err)))
 	}
-	s := &session{globals: c.globals, streams: io}
+	s := &hand{globals: c.globals, streams: io}
 	defer s.close()
 	return fail(io, command.Run(s))
 }

@@ -37,7 +37,7 @@ Examples:
     runctl outbox list --run 01980000-0000-7000-8000-000000000001 --state pending,set_aside,skipped`
 }
 
-func (c entriesCommand) Run(ctx context.Context, s *session) error {
+func (c entriesCommand) Run(ctx context.Context, s *hand) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	if err := checkLimit(c.Limit); err != nil {
@@ -92,7 +92,7 @@ Examples:
     runctl outbox retry 4711 --operator 7a1f…`
 }
 
-func (c retryCommand) Run(ctx context.Context, s *session) error {
+func (c retryCommand) Run(ctx context.Context, s *hand) error {
 	return s.intervene(ctx, store.RetryEntry, c.Entry, c.asOperator)
 }
 
@@ -110,7 +110,7 @@ Examples:
     runctl outbox skip 4711 --operator 7a1f…`
 }
 
-func (c skipCommand) Run(ctx context.Context, s *session) error {
+func (c skipCommand) Run(ctx context.Context, s *hand) error {
 	return s.intervene(ctx, store.SkipEntry, c.Entry, c.asOperator)
 }
 
@@ -122,7 +122,7 @@ type intervened struct {
 	Entry        entryView          `json:"entry"` // as it is afterwards; with dryRun, as it is now
 }
 
-func (s *session) intervene(ctx context.Context, i store.Intervention, id int64, as asOperator) error {
+func (s *hand) intervene(ctx context.Context, i store.Intervention, id int64, as asOperator) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	db, err := s.store()

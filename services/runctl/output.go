@@ -12,7 +12,7 @@ import (
 )
 
 // show prints v as JSON, or calls table to print it for people.
-func (s *session) show(v any, table func(w io.Writer)) error {
+func (s *hand) show(v any, table func(w io.Writer)) error {
 	if s.Output == "json" {
 		raw, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
 		if err == nil {
@@ -25,7 +25,7 @@ func (s *session) show(v any, table func(w io.Writer)) error {
 }
 
 // line prints v as one line of JSON.
-func (s *session) line(v any) error {
+func (s *hand) line(v any) error {
 	raw, err := json.Marshal(v, json.Deterministic(true))
 	if err == nil {
 		_, err = fmt.Fprintf(s.out, "%s\n", raw)

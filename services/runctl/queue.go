@@ -56,7 +56,7 @@ type messageView struct {
 	Body      string          `json:"body"`
 }
 
-func (c tailQueueCommand) Run(ctx context.Context, s *session) error {
+func (c tailQueueCommand) Run(ctx context.Context, s *hand) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	if c.Limit < 1 || c.Limit > 100 {

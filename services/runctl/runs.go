@@ -42,7 +42,7 @@ Examples:
     runctl runs list -o json | jq -r '.items[] | select(.errorMessage != null) | .id'`
 }
 
-func (c listCommand) Run(ctx context.Context, s *session) error {
+func (c listCommand) Run(ctx context.Context, s *hand) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	if err := c.check(); err != nil {

@@ -33,7 +33,7 @@ type shown struct {
 	Outbox   []entryView `json:"outbox"`
 }
 
-func (c showCommand) Run(ctx context.Context, s *session) error {
+func (c showCommand) Run(ctx context.Context, s *hand) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	run, err := s.find(ctx, c.ID)

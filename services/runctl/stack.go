@@ -28,7 +28,7 @@ type stack struct {
 
 // stack reads the address file once; nil if there is none to be read. Where any address is given by a flag or the environment, the
 // file is read only if it is named: half of a local suite and half of another one would be nobody's.
-func (s *session) stack() (*stack, error) {
+func (s *hand) stack() (*stack, error) {
 	if s.sought {
 		return s.local, nil
 	}

@@ -50,7 +50,7 @@ func idleOf(i store.Idle) idleView {
 	return v
 }
 
-func (c stuckCommand) Run(ctx context.Context, s *session) error {
+func (c stuckCommand) Run(ctx context.Context, s *hand) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	if c.OlderThan < 0 {

@@ -37,7 +37,7 @@ Examples:
     curl -H "Authorization: Bearer $(runctl token show)" http://127.0.0.1:18000/v1/projects/1/wf2des`
 }
 
-func (c tokenShowCommand) Run(s *session) error {
+func (c tokenShowCommand) Run(s *hand) error {
 	local, err := s.stack()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ type explained struct {
 	Claims   map[string]jsontext.Value `json:"claims"`
 }
 
-func (tokenExplainCommand) Run(ctx context.Context, s *session) error {
+func (tokenExplainCommand) Run(ctx context.Context, s *hand) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	raw, err := s.read("-")

@@ -37,7 +37,7 @@ Examples:
     curl "$STATUS_URL" -H @headers.txt -H 'Content-Type: application/json' --data-binary @body.json`
 }
 
-func (c signCommand) Run(s *session) error {
+func (c signCommand) Run(s *hand) error {
 	signer, err := s.signer()
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func flat(header http.Header) map[string]string {
 const bodyMost = 1 << 20
 
 // read reads a file, or standard input for "-", byte for byte.
-func (s *session) read(file string) ([]byte, error) {
+func (s *hand) read(file string) ([]byte, error) {
 	in := s.in
 	if file != "-" {
 		f, err := os.Open(file)
@@ -114,7 +114,7 @@ Examples:
     runctl webhook verify body.json --id msg_1 --timestamp 1764460000 --signature v1,g0hM9SsE…`
 }
 
-func (c verifyCommand) Run(s *session) error {
+func (c verifyCommand) Run(s *hand) error {
 	signer, err := s.signer()
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (c verifyCommand) header() (http.Header, error) {
 }
 
 // post sends a signed body, and reads the answer.
-func (s *session) post(ctx context.Context, url string, header http.Header, body []byte) (int, []byte, error) {
+func (s *hand) post(ctx context.Context, url string, header http.Header, body []byte) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, usage("--webhook-url: %v", err)

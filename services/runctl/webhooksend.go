@@ -50,7 +50,7 @@ type heard struct {
 	Answer jsontext.Value    `json:"answer,omitzero"`
 }
 
-func (c sendCommand) Run(ctx context.Context, s *session) error {
+func (c sendCommand) Run(ctx context.Context, s *hand) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	url, err := s.pick(s.WebhookURL, "the webhook", "--webhook-url (STATUS_URL)", func(l *stack) string { return l.Webhook.URL })
@@ -119,7 +119,7 @@ func verdict(status int) error {
 }
 
 // body is the word as a worker writes it: members are the seed's column names.
-func (c sendCommand) body(ctx context.Context, s *session) ([]byte, error) {
+func (c sendCommand) body(ctx context.Context, s *hand) ([]byte, error) {
 	if c.Body != "" {
 		return s.read(c.Body)
 	}

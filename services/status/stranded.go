@@ -13,7 +13,7 @@ import (
 const look = time.Second
 
 // failStranded ends runs whose job can never reach a worker, so that nobody waits for what will not come. It goes through the same
-// step as the webhook, fenced by the job's attempt. It runs until ctx ends.
+// step as the webhook, fenced by the job's attempt and the state that waits for it. It runs until ctx ends.
 func (s *server) failStranded(ctx context.Context, wake <-chan struct{}, log *slog.Logger) error {
 	for {
 		if err := s.failStrandedOnce(ctx); err != nil && ctx.Err() == nil {
@@ -37,6 +37,7 @@ func (s *server) failStrandedOnce(ctx context.Context) error {
 	for _, job := range stranded {
 		_, err := s.step(ctx, lifecycle.Command{
 			Verb: lifecycle.Fail, Run: job.Run, Attempt: job.Attempt, By: s.account, Message: sentences["undeliverable"],
+			If: &lifecycle.Guard{State: job.State},
 		})
 		errs = append(errs, err)
 	}

@@ -18,8 +18,8 @@ import (
 	"framerun.dev/pkg/store"
 )
 
-// session is one command's way to the outside: it opens what the command asks for, when it asks, by the flags or the stack's file.
-type session struct {
+// hand is one command's way to the outside: it opens what the command asks for, when it asks, by the flags or the stack's file.
+type hand struct {
 	globals
 	streams
 
@@ -28,19 +28,19 @@ type session struct {
 	opened *store.Store
 }
 
-func (s *session) close() {
+func (s *hand) close() {
 	if s.opened != nil {
 		s.opened.Close()
 	}
 }
 
 // bounded is ctx for the time that a command may take.
-func (s *session) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *hand) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.Timeout)
 }
 
 // store opens the database.
-func (s *session) store() (*store.Store, error) {
+func (s *hand) store() (*store.Store, error) {
 	if s.opened != nil {
 		return s.opened, nil
 	}
@@ -56,7 +56,7 @@ func (s *session) store() (*store.Store, error) {
 }
 
 // pick is an address from its flag, or from the local suite.
-func (s *session) pick(given, what, flag string, ofStack func(*stack) string) (string, error) {
+func (s *hand) pick(given, what, flag string, ofStack func(*stack) string) (string, error) {
 	if given != "" {
 		return given, nil
 	}
@@ -71,7 +71,7 @@ func (s *session) pick(given, what, flag string, ofStack func(*stack) string) (s
 }
 
 // bus connects to NATS. A server that is down is told by the bus's own Check.
-func (s *session) bus() (*events.Bus, error) {
+func (s *hand) bus() (*events.Bus, error) {
 	address, err := s.pick(s.NATSURL, "NATS", "--nats-url (NATS_URL)", func(l *stack) string { return l.NATS })
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (s *session) bus() (*events.Bus, error) {
 
 // told says after a change what every writer says, so that the services look at once. They look by themselves a second later, so what
 // goes wrong here is only worth a warning.
-func (s *session) told(run lifecycle.Ref) {
+func (s *hand) told(run lifecycle.Ref) {
 	bus, err := s.bus()
 	if err == nil {
 		defer bus.Close()
@@ -94,7 +94,7 @@ func (s *session) told(run lifecycle.Ref) {
 }
 
 // queues finds the workers' queues and a client for them.
-func (s *session) queues(ctx context.Context) (*sqs.Client, map[string]string, error) {
+func (s *hand) queues(ctx context.Context) (*sqs.Client, map[string]string, error) {
 	if len(s.QueueURLs) > 0 {
 		config, err := cloud.Config(ctx, slog.New(slog.DiscardHandler))
 		return sqs.NewFromConfig(config), s.QueueURLs, err
@@ -114,7 +114,7 @@ func (s *session) queues(ctx context.Context) (*sqs.Client, map[string]string, e
 }
 
 // secrets are those that webhooks are signed with.
-func (s *session) secrets() ([]string, error) {
+func (s *hand) secrets() ([]string, error) {
 	if len(s.WebhookSecrets) > 0 {
 		return s.WebhookSecrets, nil
 	}
@@ -124,7 +124,7 @@ func (s *session) secrets() ([]string, error) {
 
 // operator is who changes something. The audit columns of wf2des refer to the platform's users, so it must be one of them; a code2wf run's
 // timeline shall name somebody who can be found as well.
-func (s *session) operator(ctx context.Context, as asOperator) (lifecycle.Actor, error) {
+func (s *hand) operator(ctx context.Context, as asOperator) (lifecycle.Actor, error) {
 	by := lifecycle.Actor{Voice: lifecycle.Backend, Name: as.Operator}
 	if as.Operator == "" && as.DryRun {
 		return by, nil
@@ -144,7 +144,7 @@ func (s *session) operator(ctx context.Context, as asOperator) (lifecycle.Actor,
 }
 
 // find reads a run of either kind by its id.
-func (s *session) find(ctx context.Context, id string) (lifecycle.Run, error) {
+func (s *hand) find(ctx context.Context, id string) (lifecycle.Run, error) {
 	if err := checkID(id); err != nil {
 		return lifecycle.Run{}, err
 	}
@@ -162,7 +162,7 @@ func (s *session) find(ctx context.Context, id string) (lifecycle.Run, error) {
 }
 
 // signer signs and explains webhooks.
-func (s *session) signer() (*auth.Webhooks, error) {
+func (s *hand) signer() (*auth.Webhooks, error) {
 	secrets, err := s.secrets()
 	if err != nil {
 		return nil, err

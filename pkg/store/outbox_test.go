@@ -299,7 +299,7 @@ func TestStrandedJobs(t *testing.T) {
 	var waiting []store.StrandedJob
 	for _, kind := range lifecycle.Kinds {
 		run := w.create(t, w.creation(kind))
-		waiting = append(waiting, store.StrandedJob{Run: run.Ref, Attempt: 1})
+		waiting = append(waiting, store.StrandedJob{Run: run.Ref, Attempt: 1, State: run.State})
 	}
 	ended, requeued := w.create(t, w.creation(lifecycle.WF2Des)), w.create(t, w.creation(lifecycle.WF2Des))
 	for _, p := range w.claimJobs(t, 100) {

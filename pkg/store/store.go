@@ -79,7 +79,9 @@ func Connect(dsn string, o Options) (*sqlx.DB, error) {
 	timeout := strconv.FormatInt(o.StatementTimeout.Milliseconds(), 10)
 	for name, value := range map[string]string{
 		"connect_timeout": "3", "statement_timeout": timeout, "idle_in_transaction_session_timeout": timeout,
-		"timezone": "UTC",
+		// A row that somebody holds fails its own command soon enough for others of its batch to be tried again.
+		"lock_timeout": strconv.FormatInt(o.StatementTimeout.Milliseconds()/4, 10),
+		"timezone":     "UTC",
 		// Every statement has its index and one plan. Without the second setting a plan made while a table was small would go on
 		// reading all of it when it has grown.
 		"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off",

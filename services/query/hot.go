@@ -141,8 +141,12 @@ func (h *hot) learn(e *entry, run lifecycle.Run, began time.Time, hints int) *vi
 	if e.dropped {
 		return newView(run)
 	}
-	if run.UpdatedAt.Before(e.version) && !began.After(e.landed) && e.view != nil {
+	overlaps := !began.After(e.landed)
+	switch older := run.UpdatedAt.Before(e.version) || e.version.IsZero(); {
+	case overlaps && older && e.view != nil:
 		return e.view
+	case overlaps && older: // what was newer has been let go, or the run is not there any more
+		return newView(run)
 	}
 	changed := !run.UpdatedAt.Equal(e.version)
 	if changed || e.view == nil {
@@ -169,7 +173,7 @@ func (e *entry) unchanged(asked time.Time, hints int) {
 // gone forgets a run that is not there, or not for this tenant; h.mu is held.
 func (h *hot) gone(e *entry) {
 	h.keep(e, nil)
-	e.version = time.Time{}
+	e.version, e.landed = time.Time{}, time.Now()
 	e.stir(false)
 	if len(e.waiters) == 0 {
 		h.drop(e)

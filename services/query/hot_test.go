@@ -378,3 +378,31 @@ func (h *hot) count() (n int) {
 	}
 	return n
 }
+
+// A read that had begun before a newer version was read is not kept in its place, not even when that has been let go for lack of room or
+// the run is gone. Catches a view that goes back.
+func TestALateReadIsNotKept(t *testing.T) {
+	t.Parallel()
+	q := still(t)
+	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
+	newer := run
+	newer.UpdatedAt = run.UpdatedAt.Add(time.Second)
+	e := q.hot.entryOf(run)
+	w := q.hot.wait(run.Ref, run.Tenant, false)
+	defer w.leave()
+	q.hot.mu.Lock()
+	defer q.hot.mu.Unlock()
+	early := time.Now()
+	q.hot.learn(e, newer, early, 0)
+	q.hot.keep(e, nil)
+	if q.hot.learn(e, run, early, 0); e.view != nil || e.version != newer.UpdatedAt {
+		t.Errorf("the older version stands in the place of the newer: %v", e.version)
+	}
+	q.hot.gone(e)
+	if q.hot.learn(e, run, early, 0); e.view != nil {
+		t.Error("a run that is gone is back")
+	}
+	if q.hot.learn(e, run, time.Now(), 0); e.view == nil {
+		t.Error("a run that is there again is not shown")
+	}
+}

@@ -29,14 +29,14 @@ const (
 // A step's id is its number in the timeline, with ".step" behind it; a run's is the number of its last step. So a reader that comes
 // back with Last-Event-ID, to whichever replica, is told each step that it has missed, and none twice.
 func (s *server) stream(r *http.Request, ref lifecycle.Ref, tenant lifecycle.Tenant) (*web.Reply, error) {
-	now, err := s.tale(r.Context(), ref, tenant)
+	now, err := s.tale(r.Context(), ref, tenant, web.NewestSeen(r, ref.ID))
 	if err != nil {
 		return nil, err
 	}
 	t := resume(r.Header.Get("Last-Event-ID"))
 	if t.step > now.last() { // told by a replica that knows more
 		s.hot.hint(ref)
-		if now, err = s.tale(r.Context(), ref, tenant); err != nil {
+		if now, err = s.tale(r.Context(), ref, tenant, time.Time{}); err != nil {
 			return nil, err
 		}
 	}
@@ -53,9 +53,10 @@ func (s *server) stream(r *http.Request, ref lifecycle.Ref, tenant lifecycle.Ten
 	if now.run.Ended() && t.version.Equal(now.run.UpdatedAt) { // nothing will ever follow: an EventSource stops at 204
 		return &web.Reply{Status: http.StatusNoContent}, nil
 	}
+	shown := now.run.UpdatedAt
 	return &web.Reply{Header: header, Stream: func(w http.ResponseWriter, r *http.Request) error {
 		t.w, t.out = w, http.NewResponseController(w)
-		return s.tell(r, t, ref, tenant)
+		return s.tell(r, t, ref, tenant, shown)
 	}}, nil
 }
 
@@ -73,8 +74,8 @@ func (t tale) last() int {
 	return t.steps[len(t.steps)-1].Seq
 }
 
-func (s *server) tale(ctx context.Context, ref lifecycle.Ref, tenant lifecycle.Tenant) (tale, error) {
-	v, err := s.hot.show(ctx, ref, tenant, time.Time{})
+func (s *server) tale(ctx context.Context, ref lifecycle.Ref, tenant lifecycle.Tenant, seen time.Time) (tale, error) {
+	v, err := s.hot.show(ctx, ref, tenant, seen)
 	if err != nil {
 		return tale{}, err
 	}
@@ -82,7 +83,8 @@ func (s *server) tale(ctx context.Context, ref lifecycle.Ref, tenant lifecycle.T
 	return tale{v, steps}, err
 }
 
-func (s *server) tell(r *http.Request, t *teller, ref lifecycle.Ref, tenant lifecycle.Tenant) error {
+// tell goes on telling, of nothing older than shown.
+func (s *server) tell(r *http.Request, t *teller, ref lifecycle.Ref, tenant lifecycle.Tenant, shown time.Time) error {
 	w := s.hot.wait(ref, tenant, true)
 	defer w.leave()
 	over := time.NewTimer(longest)
@@ -90,10 +92,11 @@ func (s *server) tell(r *http.Request, t *teller, ref lifecycle.Ref, tenant life
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		now, err := s.tale(r.Context(), ref, tenant)
+		now, err := s.tale(r.Context(), ref, tenant, shown)
 		if err != nil {
 			return err
 		}
+		shown = now.run.UpdatedAt
 		if err := t.show(now, s.progress.on(now.run)); err != nil || now.run.Ended() {
 			return err
 		}

@@ -381,3 +381,13 @@ func TestStreamIsForgottenWithItsReader(t *testing.T) {
 		return runtime.NumGoroutine() <= before+2
 	})
 }
+
+// A stream, too, begins with nothing older than its client shows to have seen.
+func TestStreamHeedsTheVersionSeen(t *testing.T) {
+	t.Parallel()
+	q := still(t)
+	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
+	q.get(t, path(run)) // this replica knows the first version
+	next := q.Step(t, run, lifecycle.Parsed).Run
+	q.stream(t, run, "If-None-Match", web.ETag(next.ID, next.UpdatedAt)).run(t, next, 2)
+}

@@ -71,6 +71,16 @@ func (s *Store) heard(ctx context.Context, tx *sqlx.Tx, kind lifecycle.Kind, bat
 	return told, nil
 }
 
+// Heard is when progress of the run's attempt was noted last; zero when none was. Where no deadline is on none is.
+func (s *Store) Heard(ctx context.Context, run lifecycle.Ref, attempt int) (time.Time, error) {
+	var heard []time.Time
+	err := s.many(ctx, &heard, `SELECT heard_at FROM run_pulse WHERE kind = $1 AND run_id = $2 AND attempt = $3`, run.Kind, run.ID, attempt)
+	if err != nil || len(heard) == 0 {
+		return time.Time{}, failed(ctx, "read a pulse", err)
+	}
+	return heard[0].UTC(), nil
+}
+
 // ForgetPulses clears away up to limit pulses of runs that have ended, and says how many there were.
 func (s *Store) ForgetPulses(ctx context.Context, limit int) (int, error) {
 	var forgotten int

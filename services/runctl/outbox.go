@@ -18,7 +18,7 @@ type outboxCommand struct {
 
 type entriesCommand struct {
 	State       []string `enum:"pending,set_aside,skipped" default:"pending,set_aside" help:"Only these states, with commas between them."`
-	Destination string   `help:"Only those for jobs (to SQS), events (to the public feed), and so on."`
+	Destination string   `enum:",jobs,events,documents,designs" default:"" help:"Only those for jobs (to SQS), events (to the public feed), and so on."`
 	Of          string   `name:"run" placeholder:"ID" help:"Only those of this run."`
 	Limit       int      `default:"50" help:"How many at most."`
 }
@@ -26,7 +26,7 @@ type entriesCommand struct {
 func (entriesCommand) Help() string {
 	return `An entry is written in the transaction of the change that it tells of, and is gone as soon as it is told. So what you see here has not been told (yet):
 
-    pending     the relay in service intake carries it when it is DUE, again and again, oldest first
+    pending     the service that carries it (intake jobs and events, interaction documents, status designs) does so when it is DUE, again and again, oldest first
     set_aside   its destination said that it will never take it; of a job that waits, service status has failed the run
     skipped     nobody wanted it any more (the run had ended), or an operator let it go
 
@@ -63,7 +63,7 @@ func (c entriesCommand) Run(ctx context.Context, s *hand) error {
 	}
 	return s.show(items(entries, entryOf), func(w io.Writer) {
 		if len(entries) == 0 {
-			fmt.Fprintln(w, "Nothing: all has been told.")
+			fmt.Fprintln(w, "No entry: nothing of what you asked for waits. What was skipped is listed with --state skipped only.")
 			return
 		}
 		tellEntries(w, entries)

@@ -215,7 +215,7 @@ func TestMembersOfJSON(t *testing.T) {
 		want string
 	}{
 		{first(d.ctl(t, "runs", "list", "-o", "json"), "items"), runMembers},
-		{shown.json(t), "outbox run says timeline try waitsFor"},
+		{shown.json(t), "heardAt outbox run says timeline try waitsFor"},
 		{first(shown, "timeline"), "actor at attempt by outcome seq to what"},
 		{stuck, "idleSeconds last outbox run says try waitsFor"},
 		{stuck["run"], runMembers},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"text/tabwriter"
+	"time"
 
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/store"
@@ -29,6 +30,7 @@ Examples:
 type shown struct {
 	Run runView `json:"run"`
 	diagnosis
+	HeardAt  *string     `json:"heardAt"` // when its worker last told progress; null where deadlines are off or nothing was told
 	Timeline []lineView  `json:"timeline"`
 	Outbox   []entryView `json:"outbox"`
 }
@@ -52,10 +54,18 @@ func (c showCommand) Run(ctx context.Context, s *hand) error {
 	if err != nil {
 		return err
 	}
+	heard, err := db.Heard(ctx, run.Ref, run.Attempt)
+	if err != nil {
+		return err
+	}
 	d := diagnose(run, entries)
-	all := shown{viewOf(run), d, items(timeline, lineOf).Items, items(entries, entryOf).Items}
+	var heardAt *string
+	if !heard.IsZero() {
+		heardAt = new(stamp(heard))
+	}
+	all := shown{viewOf(run), d, heardAt, items(timeline, lineOf).Items, items(entries, entryOf).Items}
 	return s.show(all, func(w io.Writer) {
-		tellRun(w, run)
+		tellRun(w, run, heard)
 		tellTimeline(w, timeline)
 		if len(entries) > 0 {
 			fmt.Fprintln(w, "\nstill in the outbox")
@@ -68,7 +78,7 @@ func (c showCommand) Run(ctx context.Context, s *hand) error {
 	})
 }
 
-func tellRun(w io.Writer, r lifecycle.Run) {
+func tellRun(w io.Writer, r lifecycle.Run, heard time.Time) {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	say := func(name, value string) {
 		if value != "" {
@@ -82,6 +92,9 @@ func tellRun(w io.Writer, r lifecycle.Run) {
 	say("figma", r.FigmaFileKey+" "+cmp.Or(r.WFNodeID, "page import "+r.PageImportID)+", screen "+strconv.Quote(r.ScreenID))
 	say("created", stamp(r.CreatedAt)+" by "+r.CreatedBy)
 	say("changed", stamp(r.UpdatedAt)+" by "+r.UpdatedBy)
+	if !heard.IsZero() {
+		say("heard", stamp(heard)+", its worker's last progress")
+	}
 	if r.ResultURL != nil {
 		say("result", *r.ResultURL)
 	}

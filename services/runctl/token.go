@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json/jsontext"
@@ -134,7 +135,7 @@ func claims(token string) (map[string]jsontext.Value, error) {
 // judge asks the suite's own judgement, with whatever client the token names.
 func judge(ctx context.Context, issuer, token string, c map[string]jsontext.Value) error {
 	tokens, err := auth.NewTokens(ctx, auth.TokensConfig{Issuer: issuer, DefaultOrganizationID: 1,
-		Clients: map[string]lifecycle.Surface{textOf(c["client_id"]): lifecycle.Plugin}})
+		Clients: map[string]lifecycle.Surface{cmp.Or(textOf(c["client_id"]), "none"): lifecycle.Plugin}})
 	if err != nil {
 		return usage("--issuer: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -69,12 +70,27 @@ func (p *process) over(err error, ended chan struct{}) {
 	if stopped {
 		return
 	}
-	p.say("%s ended (%v); starting it again", p.name, exit(err))
+	p.say("%s ended (%v): %s; starting it again", p.name, exit(err), p.lastWord())
 	time.AfterFunc(restartAfter, func() {
 		if err := p.start(); err != nil {
 			p.say("%v", err)
 		}
 	})
+}
+
+// lastWord is the last line of the child's log.
+func (p *process) lastWord() string {
+	const enough = 2000
+	f, ok := p.log.(*os.File)
+	if !ok {
+		return ""
+	}
+	raw, err := os.ReadFile(f.Name())
+	if err != nil {
+		return err.Error()
+	}
+	text := strings.TrimSpace(string(raw[max(0, len(raw)-enough):]))
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 func exit(err error) string {

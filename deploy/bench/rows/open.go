@@ -72,6 +72,7 @@ func Untold(ctx context.Context, db *sql.DB, first int64, n int) error {
 }
 
 var untold = `
-INSERT INTO outbox (destination, kind, run_id, attempt, stage, seq)
-SELECT destination, 'wf2des', ` + SQLID("n") + `, 1, stage, seq
-FROM generate_series($1::bigint, $2::bigint) n, (VALUES ('jobs', 'parse', NULL), ('events', NULL, 1)) AS message (destination, stage, seq)`
+INSERT INTO outbox (destination, work, kind, run_id, attempt, stage, seq)
+SELECT destination, work, 'wf2des', ` + SQLID("n") + `, 1, stage, seq
+FROM generate_series($1::bigint, $2::bigint) n,
+	(VALUES ('jobs', 'wf2des', 'parse', NULL), ('events', '', NULL, 1)) AS message (destination, work, stage, seq)`

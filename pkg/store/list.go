@@ -39,20 +39,19 @@ func (s *Store) List(ctx context.Context, kind lifecycle.Kind, tenant lifecycle.
 	return runs(kind, rows)
 }
 
-// Listed is a run's place in a list, and its version.
+// Listed is a run in a list, and its version.
 type Listed struct {
 	ID        string    `db:"id"`
-	CreatedAt time.Time `db:"created_at"`
 	UpdatedAt time.Time `db:"updated_at"`
 }
 
 // ListVersions is List for somebody who may know the runs already: of each it tells no more than the version.
 func (s *Store) ListVersions(ctx context.Context, kind lifecycle.Kind, tenant lifecycle.Tenant, f Filter, after Position, limit int) ([]Listed, error) {
-	query, args := selectList(`id, created_at, updated_at`, kind, tenant, f, after, limit)
+	query, args := selectList(`id, updated_at`, kind, tenant, f, after, limit)
 	var listed []Listed
 	err := failed(ctx, "list versions", s.seldom(ctx, &listed, query, args...))
 	for i := range listed {
-		listed[i].CreatedAt, listed[i].UpdatedAt = listed[i].CreatedAt.UTC(), listed[i].UpdatedAt.UTC()
+		listed[i].UpdatedAt = listed[i].UpdatedAt.UTC()
 	}
 	return listed, err
 }

@@ -51,6 +51,7 @@ type entry struct {
 	heeded  int       // how many of them had come when PostgreSQL was last asked
 
 	used    time.Time // when somebody last asked
+	polled  bool      // somebody has asked more than once
 	listed  time.Time // when it last stood in a list
 	reading *reading
 	waiters map[*waiter]struct{}
@@ -96,7 +97,7 @@ func (h *hot) recall(ref lifecycle.Ref, tenant lifecycle.Tenant, seen time.Time)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.entry(ref, tenant)
-	e.used = now
+	e.used, e.polled = now, e.polled || e.view != nil
 	unchanged := e.view != nil && e.hints == e.heeded && now.Sub(e.checked) < look
 	if unchanged && !e.version.Before(seen) {
 		return e.view, nil, false

@@ -122,6 +122,27 @@ func TestLooksKeepRunsHot(t *testing.T) {
 	}
 }
 
+// A run that is asked for once costs no looks; from the second time on it does, also when some seconds lie between. Catches looks at all that
+// was ever read, and polls that are never known as such.
+func TestOnlyPollsAreLookedAt(t *testing.T) {
+	t.Parallel()
+	q := still(t)
+	run := q.In(t, lifecycle.WF2Des, lifecycle.Parsing)
+	q.show(run, time.Time{}).version(t)
+	if all := q.hot.sweep(); len(all) != 0 {
+		t.Errorf("after one read %v is looked at", all)
+	}
+	e := q.hot.entryOf(run)
+	q.hot.mu.Lock()
+	e.used, e.checked = e.used.Add(-2*look), e.checked.Add(-2*look) // time passes
+	q.hot.mu.Unlock()
+	q.hot.sweep()
+	q.show(run, time.Time{}).version(t)
+	if all := q.hot.sweep(); len(all[run.Kind]) != 1 {
+		t.Errorf("a polled run is not looked at: %v", all)
+	}
+}
+
 // However many ask at once, one of them reads.
 func TestManyReadersAreOneRead(t *testing.T) {
 	t.Parallel()

@@ -67,12 +67,16 @@ func (s *server) page(r *http.Request, query url.Values, views []*view, limit in
 		header.Set("Link", "<"+r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
 		next = `"` + cursor + `"` // base64url needs no escapes
 	}
-	body := jsontext.Value(`{"items":[`)
+	items, size := make([]jsontext.Value, len(views)), len(`{"items":[],"nextCursor":}`)+len(next)
 	for i, v := range views {
-		item, err := v.body(s.progress.on(v.run))
-		if err != nil {
+		var err error
+		if items[i], err = v.body(s.progress.on(v.run)); err != nil {
 			return nil, err
 		}
+		size += len(items[i]) + 1
+	}
+	body := append(make(jsontext.Value, 0, size), `{"items":[`...)
+	for i, item := range items {
 		if i > 0 {
 			body = append(body, ',')
 		}

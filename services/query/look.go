@@ -36,7 +36,7 @@ func (h *hot) follow(ctx context.Context) error {
 	return nil
 }
 
-// lookAtAll asks for the versions of all runs that are hot, and lets go of those that are not any more.
+// lookAtAll asks for the versions of all runs that are polled or waited for, and lets go of those that are not any more.
 func (h *hot) lookAtAll(ctx context.Context) {
 	for kind, entries := range h.sweep() {
 		for batch := range slices.Chunk(entries, together) {
@@ -54,9 +54,9 @@ func (h *hot) sweep() map[lifecycle.Kind][]*entry {
 	for _, entries := range h.runs {
 		for _, e := range slices.Clone(entries) {
 			switch {
-			case len(e.waiters) > 0 || now.Sub(e.used) < idle:
+			case len(e.waiters) > 0 || e.polled && now.Sub(e.used) < idle:
 				all[e.ref.Kind] = append(all[e.ref.Kind], e)
-			case e.reading == nil && now.Sub(e.listed) > shelf:
+			case e.reading == nil && now.Sub(e.used) > idle && now.Sub(e.listed) > shelf:
 				h.drop(e)
 			}
 		}

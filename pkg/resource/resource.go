@@ -31,7 +31,7 @@ type run struct {
 	UpdatedBy       string            `json:"updatedBy"`
 	Done            bool              `json:"done"`
 	NextActions     []lifecycle.Verb  `json:"nextActions"`
-	Links           map[string]string `json:"links"`
+	Links           links             `json:"links"`
 	Progress        *Progress         `json:"progress,omitzero"`
 }
 
@@ -66,12 +66,13 @@ type Progress struct {
 
 // Of shows r. Progress is nil where none is known.
 func Of(r lifecycle.Run, progress *Progress) any {
+	actions := r.NextActions()
 	shared := run{
 		Kind: r.Kind, ID: r.ID, OrganizationID: r.OrganizationID, ProjectID: r.ProjectID,
 		FigmaFileKey: r.FigmaFileKey, ScreenID: r.ScreenID, PlacementTarget: r.PlacementTarget,
 		Status: r.State.Status(), Attempt: r.Attempt, FlagCount: r.FlagCount, ResultURL: r.ResultURL, ErrorMessage: r.ErrorMessage,
 		CreatedAt: web.Timestamp(r.CreatedAt), UpdatedAt: web.Timestamp(r.UpdatedAt), CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy,
-		Done: r.Ended(), NextActions: r.NextActions(), Links: links(r), Progress: progress,
+		Done: r.Ended(), NextActions: actions, Links: linksOf(r, actions), Progress: progress,
 	}
 	if r.MaterializedAt != nil {
 		shared.MaterializedAt = new(web.Timestamp(*r.MaterializedAt))
@@ -95,23 +96,45 @@ func Of(r lifecycle.Run, progress *Progress) any {
 	return out
 }
 
-// paths are the verbs whose route is not called like them; DELETE goes to the run itself.
-var paths = map[lifecycle.Verb]string{
-	lifecycle.Confirm: "/confirm", lifecycle.Reject: "/confirm", lifecycle.Cancel: "/cancel",
-	lifecycle.Place: "/placement", lifecycle.Rate: "/feedback", lifecycle.Delete: "",
+// links lead on from the run: to what can be read, and to what can be done now. A deleted run leads nowhere.
+type links struct {
+	Cancel   string `json:"cancel,omitzero"`
+	Confirm  string `json:"confirm,omitzero"`
+	Delete   string `json:"delete,omitzero"`
+	Feedback string `json:"feedback,omitzero"`
+	Place    string `json:"place,omitzero"`
+	Reject   string `json:"reject,omitzero"`
+	Result   string `json:"result,omitzero"`
+	Self     string `json:"self,omitzero"`
+	Timeline string `json:"timeline,omitzero"`
 }
 
-// links lead on from the run: to what can be read, and to what can be done now.
-func links(r lifecycle.Run) map[string]string {
+func linksOf(r lifecycle.Run, actions []lifecycle.Verb) (l links) {
+	if r.DeletedAt != nil {
+		return l
+	}
 	self := web.RunPath(r)
-	all := map[string]string{"self": self, "timeline": self + "/timeline"}
+	l.Self, l.Timeline = self, self+"/timeline"
 	if r.ResultURL != nil {
-		all["result"] = self + "/result"
+		l.Result = self + "/result"
 	}
-	for _, verb := range r.NextActions() {
-		all[string(verb)] = self + paths[verb]
+	for _, verb := range actions {
+		switch verb { // most routes are called like their verb
+		case lifecycle.Cancel:
+			l.Cancel = self + "/cancel"
+		case lifecycle.Confirm:
+			l.Confirm = self + "/confirm"
+		case lifecycle.Reject:
+			l.Reject = self + "/confirm"
+		case lifecycle.Place:
+			l.Place = self + "/placement"
+		case lifecycle.Rate:
+			l.Feedback = self + "/feedback"
+		case lifecycle.Delete:
+			l.Delete = self
+		}
 	}
-	return all
+	return l
 }
 
 // RetryAfter is how many seconds a poller should wait before it asks again about an open run; 0 for an ended one.

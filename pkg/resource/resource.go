@@ -12,27 +12,27 @@ import (
 
 // run holds the members that both kinds show: the seed's columns in camelCase but for the delete audit, and what follows from them.
 type run struct {
-	Kind            lifecycle.Kind    `json:"kind"`
-	ID              string            `json:"id"`
-	OrganizationID  int64             `json:"organizationId"`
-	ProjectID       int64             `json:"projectId"`
-	FigmaFileKey    string            `json:"figmaFileKey"`
-	ScreenID        string            `json:"screenId"`
-	PlacementTarget *string           `json:"placementTarget"`
-	Status          lifecycle.Status  `json:"status"`
-	Attempt         int               `json:"attempt"`
-	FlagCount       *int              `json:"flagCount"`
-	ResultURL       *string           `json:"resultUrl"` // S3 key; links.result leads to a link that can be fetched
-	ErrorMessage    *string           `json:"errorMessage"`
-	MaterializedAt  *string           `json:"materializedAt"`
-	CreatedAt       string            `json:"createdAt"`
-	UpdatedAt       string            `json:"updatedAt"`
-	CreatedBy       string            `json:"createdBy"`
-	UpdatedBy       string            `json:"updatedBy"`
-	Done            bool              `json:"done"`
-	NextActions     []lifecycle.Verb  `json:"nextActions"`
-	Links           links             `json:"links"`
-	Progress        *Progress         `json:"progress,omitzero"`
+	Kind            lifecycle.Kind   `json:"kind"`
+	ID              string           `json:"id"`
+	OrganizationID  int64            `json:"organizationId"`
+	ProjectID       int64            `json:"projectId"`
+	FigmaFileKey    string           `json:"figmaFileKey"`
+	ScreenID        string           `json:"screenId"`
+	PlacementTarget *string          `json:"placementTarget"`
+	Status          lifecycle.Status `json:"status"`
+	Attempt         int              `json:"attempt"`
+	FlagCount       *int             `json:"flagCount"`
+	ResultURL       *string          `json:"resultUrl"` // S3 key; links.result leads to a link that can be fetched
+	ErrorMessage    *string          `json:"errorMessage"`
+	MaterializedAt  *string          `json:"materializedAt"`
+	CreatedAt       string           `json:"createdAt"`
+	UpdatedAt       string           `json:"updatedAt"`
+	CreatedBy       string           `json:"createdBy"`
+	UpdatedBy       string           `json:"updatedBy"`
+	Done            bool             `json:"done"`
+	NextActions     []lifecycle.Verb `json:"nextActions"`
+	Links           links            `json:"links"`
+	Progress        *Progress        `json:"progress,omitzero"`
 }
 
 // wf2des is a run of the wf2des table.

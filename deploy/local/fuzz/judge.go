@@ -13,6 +13,7 @@ type verdict struct {
 	shape    shape
 	said     document
 	problems []string
+	deleted  bool // said is a run that was just deleted
 }
 
 func (v *verdict) say(format string, args ...any) {

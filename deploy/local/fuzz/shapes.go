@@ -63,6 +63,7 @@ func (v *verdict) good(r *Request, reply *Reply) {
 		v.result(route[2], route[3])
 	default:
 		v.shape = aRun
+		v.deleted = r.Method == http.MethodDelete
 		v.run(v.said, route[1], route[2])
 		v.runHeaders(reply)
 	}
@@ -130,6 +131,12 @@ var scoreForm = regexp.MustCompile(`^(0|1|0\.\d{1,4}|1e-0?4)$`)
 func (v *verdict) next(d document) {
 	self := fmt.Sprintf("/v1/projects/%s/%s/%s", d.members["projectId"], d.text("kind"), d.text("id"))
 	links := read(d.members["links"], d.problems)
+	if v.deleted { // it leads nowhere
+		if len(links.members) > 0 || len(d.texts("nextActions")) > 0 {
+			d.say("a deleted run leads on: %s, %s", d.members["links"], d.members["nextActions"])
+		}
+		return
+	}
 	if links.text("self") != self || links.text("timeline") != self+"/timeline" {
 		d.say("the links are %s", d.members["links"])
 	}

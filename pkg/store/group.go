@@ -17,12 +17,12 @@ const (
 	singlesMost = 4    // batches of one that may be in flight at the same time
 )
 
-// group lets many callers share one commit. A caller that comes while there is room leads a batch of one: it stores its command
+// group lets many callers share one commit, or one query where they read. A caller that comes while there is room leads a batch of one: it stores its command
 // itself. Callers that come when there is none wait, and as soon as there is room again, the first of them is called to lead and
 // takes all the others along in its batch. So a batch is as large as the crowd, nobody ever waits for a timer, and nobody works
 // for others longer than one batch takes. A few batches of one may be in flight beside each other, for that is quicker while
-// callers are few; after a larger one nothing sets off until it has landed (of reads, one more may). Commands of one key go one after the other, in the
-// order of their coming, for they would only wait for each other's row.
+// callers are few; after a larger one nothing sets off until it has landed (of reads, one more may). Commands of one key go one after
+// the other, in the order of their coming, for they would only wait for each other's row.
 //
 // A larger batch is carried on behalf of all its members: no caller's deadline or disconnect ends it. A batch of one ends with its
 // caller. Either ends when its leader has been here for as long as patience lasts, and so does waiting.

@@ -22,7 +22,7 @@ const (
 //
 // A run is shown from here while it is known to be unchanged: PostgreSQL was asked less than a look ago, and no hint has come
 // since. Hints are never believed for what they say; they make hot ask again. However many people ask for a run, it is read
-// by one of them at a time, on behalf of all, and the looks of all runs are one query (look.go). Nobody is shown what was read
+// by one of them at a time, on behalf of all, and one query looks at up to 500 of them (look.go). Nobody is shown what was read
 // before the last hint about a run that was hot when it came, nor anything older than the version that they have seen already.
 type hot struct {
 	store *store.Store

@@ -11,7 +11,7 @@ import (
 // together is how many runs one query looks at.
 const together = 500
 
-// lookOut looks at all runs that are hot, twice in a look, without waiting to be told, until ctx ends. It always returns nil: while
+// lookOut looks at all runs that are polled or waited for, twice in a look, without waiting to be told, until ctx ends. It always returns nil: while
 // PostgreSQL is down it tries again, and readyz tells.
 func (h *hot) lookOut(ctx context.Context) error {
 	for ctx.Err() == nil {

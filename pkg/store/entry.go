@@ -115,16 +115,12 @@ func (r entryRow) entry() Entry {
 
 const entryColumns = `id, destination, kind, run_id, attempt, stage, seq, state, created_at, due_at, tries, last_error, settled_at`
 
-// destinations are all that the outbox serves. They stand here so that a run's pending entries are found by their index, which
-// begins with the destination.
-const destinations = `'jobs', 'events', 'documents', 'designs'`
-
 const selectEntries = `SELECT ` + entryColumns + ` FROM outbox
 WHERE state = ANY($1) AND ($2 = '' OR destination = $2) AND $4::text[] IS NULL
 ORDER BY id LIMIT $3`
 
 const selectEntriesOfRuns = `SELECT ` + entryColumns + ` FROM (
-	SELECT * FROM outbox WHERE state = 'pending' AND destination IN (` + destinations + `) AND run_id = ANY($4)
+	SELECT * FROM outbox WHERE state = 'pending' AND run_id = ANY($4)
 	UNION ALL
 	SELECT * FROM outbox WHERE state <> 'pending' AND run_id = ANY($4)
 ) AS told

@@ -83,28 +83,6 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// The list of destinations that the store looks through must hold all that the schema allows. Catches a new destination whose pending
-// entries retention would not see.
-func TestDestinationsAreAllOfTheSchema(t *testing.T) {
-	t.Parallel()
-	w := open(t)
-	var missed []string
-	err := w.sql.SelectContext(t.Context(), &missed, `SELECT m[1] FROM pg_constraint,
-		regexp_matches(pg_get_constraintdef(oid), '''([a-z_]+)''', 'g') AS m WHERE conname = 'outbox_destination_known'`)
-	must(t, err)
-	if len(missed) < 2 {
-		t.Fatalf("only %v were found in the schema", missed)
-	}
-	run := w.create(t, w.creation(lifecycle.WF2Des))
-	for _, destination := range missed {
-		if destination == "jobs" {
-			continue
-		}
-		w.exec(t, `UPDATE outbox SET destination = $1 WHERE destination <> 'jobs'`, destination)
-		w.entry(t, run, destination)
-	}
-}
-
 // Catches an intervention in a state that does not allow it, one that is not in the timeline under the operator's name, one that touches
 // the run, and one that loses the entry's place or the relays' fence.
 func TestIntervene(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/store/storetest"
+	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 )
 
@@ -137,6 +138,12 @@ type planned struct {
 // plan carries a query out with the plan that a prepared statement gets, which is made for any arguments, and gives that plan.
 func (s *Store) plan(t *testing.T, query string, args ...any) planned {
 	t.Helper()
+	return s.planBefore(t, nil, query, args...)
+}
+
+// planBefore makes the plan, lets something happen, and then carries the query out.
+func (s *Store) planBefore(t *testing.T, happens func(*sqlx.Conn) error, query string, args ...any) planned {
+	t.Helper()
 	conn, err := s.db.Connx(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -155,6 +162,11 @@ func (s *Store) plan(t *testing.T, query string, args ...any) planned {
 	}
 	var text string
 	_, err = conn.ExecContext(t.Context(), `PREPARE planned AS `+query)
+	if err == nil && happens != nil {
+		if _, err = conn.ExecContext(t.Context(), execute); err == nil {
+			err = happens(conn)
+		}
+	}
 	if err == nil {
 		err = conn.GetContext(t.Context(), &text, `EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) `+execute)
 	}

@@ -79,7 +79,7 @@ ORDER BY run_id LIMIT $4`
 
 	selectDeleted = `SELECT run_id FROM run_event
 WHERE what = 'deleted' AND kind = $1 AND at < now() - $2 * interval '1 microsecond' AND NOT EXISTS (
-	SELECT FROM outbox WHERE state = 'pending' AND destination IN (` + destinations + `) AND outbox.run_id = run_event.run_id)
+	SELECT FROM outbox WHERE state = 'pending' AND outbox.run_id = run_event.run_id)
 ORDER BY at LIMIT $3`
 
 	deleteSkipped = `
@@ -107,7 +107,7 @@ func deleteKeptOf(kind lifecycle.Kind) string {
 	return fmt.Sprintf(`
 WITH quiet AS MATERIALIZED (
 	SELECT id, deleted_at IS NOT NULL AS deleted FROM %[1]s WHERE id = ANY($1) AND NOT EXISTS (
-		SELECT FROM outbox WHERE state = 'pending' AND destination IN (%[2]s) AND run_id = %[1]s.id)
+		SELECT FROM outbox WHERE state = 'pending' AND run_id = %[1]s.id)
 ), lines AS (
 	DELETE FROM run_event line USING quiet
 	WHERE line.kind = '%[1]s' AND line.run_id = ANY($1) AND line.run_id = quiet.id AND (deleted OR EXISTS (
@@ -116,5 +116,5 @@ WITH quiet AS MATERIALIZED (
 ), entries AS (
 	DELETE FROM outbox USING quiet WHERE state <> 'pending' AND run_id = ANY($1) AND run_id = quiet.id RETURNING 1
 )
-SELECT (SELECT count(*) FROM lines) AS lines, (SELECT count(*) FROM entries) AS entries`, kind, destinations)
+SELECT (SELECT count(*) FROM lines) AS lines, (SELECT count(*) FROM entries) AS entries`, kind)
 }

@@ -16,6 +16,7 @@ type queue struct {
 	created    time.Time
 	modified   time.Time
 	messages   []*stored
+	tidied     time.Time
 	// changed is closed, and replaced, when a message may have become visible.
 	changed chan struct{}
 }
@@ -35,8 +36,12 @@ func (q *queue) wake() {
 	q.changed = make(chan struct{})
 }
 
-// tidy forgets what has outlived the queue's retention.
+// tidy forgets what has outlived the queue's retention. With many messages that is work, so it is not done for every request.
 func (q *queue) tidy(now time.Time) {
+	if now.Sub(q.tidied) < 100*time.Millisecond {
+		return
+	}
+	q.tidied = now
 	oldest := now.Add(-q.seconds("MessageRetentionPeriod"))
 	q.messages = slices.DeleteFunc(q.messages, func(m *stored) bool { return m.SentAt.Before(oldest) })
 }

@@ -18,7 +18,7 @@ import (
 
 const (
 	// Batch is how many entries one round carries at most.
-	Batch = 100
+	Batch = 250
 	// Look is how long a lane sleeps at most when nobody wakes it: NATS may lose every hint.
 	Look = time.Second
 	// gather is the time between two rounds of a lane, unless a full batch shows that many wait. What comes alone leaves at once; what comes

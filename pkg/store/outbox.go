@@ -151,7 +151,11 @@ WITH due AS (
 	WHERE id = ANY(ARRAY(SELECT id FROM due))
 	RETURNING id, tries, kind, run_id, attempt, stage, traceparent
 )
-SELECT id, tries, kind, run_id, attempt, stage, traceparent FROM leased ORDER BY id`
+SELECT id, tries, kind, run_id, attempt, stage, traceparent FROM leased, ` + asynchronously + ` ORDER BY id`
+
+// asynchronously lets a statement that joins it commit without waiting for the disk. Should PostgreSQL crash in that moment, a lease or the
+// news that an entry has arrived is forgotten, and the entry is sent again: that may happen anyway.
+const asynchronously = `(SELECT set_config('synchronous_commit', 'off', true)) AS asynchronously`
 
 // runsOf reads the runs that the entries speak of, deleted or not, and tells which of them it cannot read.
 func (s *Store) runsOf(ctx context.Context, entries []claimed) (byID map[string]lifecycle.Run, unreadable map[string]error, err error) {
@@ -177,7 +181,7 @@ func (s *Store) runsOf(ctx context.Context, entries []claimed) (byID map[string]
 
 // Sent forgets entries that have arrived. It needs no fence: what has arrived need not be sent again, whoever holds it now.
 func (s *Store) Sent(ctx context.Context, ids []int64) error {
-	return failed(ctx, "forget sent entries", s.exec(ctx, `DELETE FROM outbox WHERE id = ANY($1)`, pq.Array(ids)))
+	return failed(ctx, "forget sent entries", s.exec(ctx, `DELETE FROM outbox USING `+asynchronously+` WHERE id = ANY($1)`, pq.Array(ids)))
 }
 
 // Retry gives an entry back, to be due again after wait; the cause is kept for the operator.

@@ -107,34 +107,19 @@ func (b *Bus) TellProgress(run lifecycle.Ref, p Progress) {
 // HearStranded returns a channel that holds one token whenever it was told since the last look that a job was set aside.
 func (b *Bus) HearStranded() (<-chan struct{}, error) {
 	wake := make(chan struct{}, 1)
-	err := b.hear(Stranded, func(*nats.Msg) { leave(wake) })
+	err := b.hear(Stranded, func(*nats.Msg) {
+		select {
+		case wake <- struct{}{}:
+		default: // one token says it all
+		}
+	})
 	return wake, err
 }
 
-// HearOutbox returns a channel for each of the kinds, in their order. It holds one token whenever it was told since the last look that
-// the outbox holds something new about runs of that kind, or of any kind for the empty one.
-func (b *Bus) HearOutbox(kinds ...lifecycle.Kind) ([]<-chan struct{}, error) {
-	wakes, heard := make([]chan struct{}, len(kinds)), make([]<-chan struct{}, len(kinds))
-	for i := range kinds {
-		wakes[i] = make(chan struct{}, 1)
-		heard[i] = wakes[i]
-	}
-	err := b.hear(OutboxWake, func(m *nats.Msg) {
-		for i, kind := range kinds {
-			if kind == "" || len(m.Data) == 0 || string(m.Data) == string(kind) {
-				leave(wakes[i])
-			}
-		}
-	})
-	return heard, err
-}
-
-// leave leaves a token; one says it all.
-func leave(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
+// HearOutbox calls ring whenever it was told that the outbox holds something new about runs of a kind, or of any kind for the empty one.
+// ring must not block.
+func (b *Bus) HearOutbox(ring func(lifecycle.Kind)) error {
+	return b.hear(OutboxWake, func(m *nats.Msg) { ring(lifecycle.Kind(m.Data)) })
 }
 
 // HearChanged calls heard for each hint that a run changed. heard must not block.

@@ -40,8 +40,8 @@ func TestToldTellsBoth(t *testing.T) {
 	t.Parallel()
 	n := newNerve(t).start(t)
 	b := n.connect(t)
-	heard := make(chan lifecycle.Ref, 1)
-	wakes, err := b.HearOutbox("", lifecycle.Code2WF, lifecycle.WF2Des)
+	heard, rung := make(chan lifecycle.Ref, 1), make(chan lifecycle.Kind, 1)
+	err := b.HearOutbox(func(kind lifecycle.Kind) { rung <- kind })
 	if err == nil {
 		err = b.HearChanged(func(run lifecycle.Ref) { heard <- run })
 	}
@@ -50,55 +50,49 @@ func TestToldTellsBoth(t *testing.T) {
 	}
 	settled(t, b)
 	b.Told(ref(lifecycle.Code2WF, 3))
-	next(t, wakes[0])
-	next(t, wakes[1])
-	if got := next(t, heard); got != ref(lifecycle.Code2WF, 3) || len(wakes[2]) != 0 {
-		t.Errorf("heard of %v, and %d wakes for the other kind", got, len(wakes[2]))
+	if run, kind := next(t, heard), next(t, rung); run != ref(lifecycle.Code2WF, 3) || kind != lifecycle.Code2WF {
+		t.Errorf("heard of %v, and that runs of kind %q wait", run, kind)
 	}
 	b.TellWake()
-	for _, wake := range wakes {
-		next(t, wake)
+	if kind := next(t, rung); kind != "" {
+		t.Errorf("that something waits was heard of kind %q alone", kind)
 	}
 }
 
-// Catches wakes that pile up, that hold up everything else while nobody takes them, or that wake the wrong sleeper.
-func TestWakesBecomeOneToken(t *testing.T) {
+// Catches words that pile up or hold up everything else while nobody takes them, and one that wakes the wrong sleeper.
+func TestStrandedBecomesOneToken(t *testing.T) {
 	t.Parallel()
 	n := newNerve(t).start(t)
 	b := n.connect(t)
-	wakes, err := b.HearOutbox(lifecycle.WF2Des)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wake := wakes[0]
 	stranded, err := b.HearStranded()
 	if err != nil {
 		t.Fatal(err)
 	}
 	settled(t, b)
+	b.TellWake()
 	for range 1000 {
-		b.TellWake()
+		b.TellStranded()
 	}
-	b.TellStranded()
-	next(t, stranded)
-	eventually(t, "all of them have arrived", func() bool { return b.conn.Stats().InMsgs >= 1001 })
+	eventually(t, "all of them have arrived", func() bool { return b.conn.Stats().InMsgs >= 1000 })
 	tokens := 0
 	for silent := false; !silent; {
 		select {
-		case <-wake:
+		case <-stranded:
 			tokens++
 		case <-time.After(200 * time.Millisecond):
 			silent = true
 		}
 	}
 	if tokens < 1 || tokens > 500 { // one, but for those that were still on their way
-		t.Errorf("1000 wakes while nobody looked became %d", tokens)
-	}
-	if len(stranded) != 0 {
-		t.Error("one word woke twice, or a wake of the outbox woke whoever waits for stranded jobs")
+		t.Errorf("1000 words while nobody looked became %d", tokens)
 	}
 	b.TellWake()
-	next(t, wake)
+	settled(t, b)
+	if len(stranded) != 0 {
+		t.Error("a wake of the outbox woke whoever waits for stranded jobs")
+	}
+	b.TellStranded()
+	next(t, stranded)
 }
 
 // Catches progress that does not arrive as it was told, and a report that cannot be read but is shown.

@@ -16,7 +16,7 @@ func TestTheLogHoldsNothingOfWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	w := servicetest.New(t)
 	var log servicetest.Log
-	s := &server{store: w.Store, people: w.People, limits: web.NewLimiter(0, 0), told: func(lifecycle.Ref) {}}
+	s := &server{store: w.Store, people: w.People, limits: web.NewLimiter(0, 0), stored: func(lifecycle.Kind) {}}
 	c := w.ServeWith(t, s.routes(), web.Options{Logger: log.Logger()})
 	const forged = "\n{\"level\":\"ERROR\",\"msg\":\"canary\"}\r\n\u2028canary"
 	text := func(members ...any) string {

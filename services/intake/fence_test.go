@@ -44,6 +44,6 @@ func TestFrontDoor(t *testing.T) {
 func TestFailuresAreNotTold(t *testing.T) {
 	t.Parallel()
 	w := servicetest.New(t)
-	s := &server{store: w.Store, people: w.People, limits: web.NewLimiter(0, 0), told: func(lifecycle.Ref) {}}
+	s := &server{store: w.Store, people: w.People, limits: web.NewLimiter(0, 0), stored: func(lifecycle.Kind) {}}
 	servicetest.Failures(t, w, s.routes(), web.Options{}, endpoints())
 }

@@ -27,23 +27,23 @@ type intake struct {
 	*servicetest.Client
 
 	mu   sync.Mutex
-	told []lifecycle.Ref
+	told []lifecycle.Kind
 }
 
 func open(t *testing.T) *intake {
 	t.Helper()
 	in := &intake{World: servicetest.New(t)}
-	s := &server{store: in.Store, people: in.People, limits: web.NewLimiter(0, 0), told: func(run lifecycle.Ref) {
+	s := &server{store: in.Store, people: in.People, limits: web.NewLimiter(0, 0), stored: func(kind lifecycle.Kind) {
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		in.told = append(in.told, run)
+		in.told = append(in.told, kind)
 	}}
 	in.Client = in.Serve(t, s.routes())
 	return in
 }
 
-// heard are the runs of which others were told.
-func (in *intake) heard() []lifecycle.Ref {
+// heard are the kinds of the runs of which the lanes were told.
+func (in *intake) heard() []lifecycle.Kind {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return slices.Clone(in.told)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,35 +13,37 @@ import (
 	"framerun.dev/pkg/store"
 )
 
-// carry sets up the lanes of the outbox: one for each kind of work, so that no queue waits for another, and one to the public feed. Each is woken
-// by hints, and looks for itself every second.
-func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error, error) {
+// carry sets up the lanes of the outbox: one for each kind of work, so that no queue waits for another, and one to the public feed. Each is
+// woken by ring, which is called for what this process has stored and for what others say that they have, and looks for itself every second.
+func carry(parts *app.Parts, queues *jobs.Queues) (lanes []func(context.Context) error, ring func(lifecycle.Kind), err error) {
 	feed, err := parts.Bus.Feed()
 	if err != nil {
-		return nil, err
-	}
-	works := slices.Sorted(maps.Keys(queues.URLs))
-	kinds := make([]lifecycle.Kind, len(works), len(works)+1)
-	for i, work := range works {
-		kinds[i] = lifecycle.WF2Des
-		if work == string(lifecycle.Code2WF) {
-			kinds[i] = lifecycle.Code2WF
-		}
-	}
-	wakes, err := parts.Bus.HearOutbox(append(kinds, "")...)
-	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m, count := newOutboxMetrics(parts), parts.Carried()
-	background := []func(context.Context) error{m.watch, sortJobs(parts)}
-	for i, work := range works {
-		lane := relay.Lane[lifecycle.Job]{Name: "jobs of " + work, Claim: parts.Store.ClaimJobs(work), Sender: queues,
-			Store: parts.Store, Wake: wakes[i], Log: parts.Log, Count: count("jobs"), SetAside: parts.Bus.TellStranded}
-		background = append(background, lane.Run)
+	announced := relay.NewBell()
+	bells := map[lifecycle.Kind][]relay.Bell{lifecycle.WF2Des: {announced}, lifecycle.Code2WF: {announced}}
+	lanes = []func(context.Context) error{m.watch, sortJobs(parts), relay.Lane[lifecycle.Announcement]{Name: "events",
+		Claim: parts.Store.ClaimEvents, Sender: feed, Store: parts.Store, Wake: announced, Log: parts.Log, Count: count("events")}.Run}
+	for work := range queues.URLs {
+		kind, waits := lifecycle.WF2Des, relay.NewBell()
+		if work == string(lifecycle.Code2WF) {
+			kind = lifecycle.Code2WF
+		}
+		bells[kind] = append(bells[kind], waits)
+		lanes = append(lanes, relay.Lane[lifecycle.Job]{Name: "jobs of " + work, Claim: parts.Store.ClaimJobs(work), Sender: queues,
+			Store: parts.Store, Wake: waits, Log: parts.Log, Count: count("jobs"), SetAside: parts.Bus.TellStranded}.Run)
 	}
-	lane := relay.Lane[lifecycle.Announcement]{Name: "events", Claim: parts.Store.ClaimEvents, Sender: feed,
-		Store: parts.Store, Wake: wakes[len(works)], Log: parts.Log, Count: count("events")}
-	return append(background, lane.Run), nil
+	ring = func(kind lifecycle.Kind) {
+		for of, all := range bells {
+			for _, bell := range all {
+				if kind == of || kind == "" {
+					bell.Ring()
+				}
+			}
+		}
+	}
+	return lanes, ring, parts.Bus.HearOutbox(ring)
 }
 
 // sortJobs finds jobs that programs which do not know of work (migrations/00013) leave in the outbox while this one is being rolled out,

@@ -23,7 +23,7 @@ func (in *intake) refused(t *testing.T, ask func() servicetest.Reply, status int
 		t.Errorf("a refused request changed something: %s", diff)
 	}
 	if len(in.heard()) != heard {
-		t.Error("a refused request was told to others")
+		t.Error("a refused request rang")
 	}
 	if got := servicetest.Faults(problem); !slices.Equal(got, at) {
 		t.Errorf("the faults are at %q; want %q (%v)", got, at, problem)

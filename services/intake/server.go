@@ -17,8 +17,8 @@ import (
 type server struct {
 	store  *store.Store
 	people *auth.People
-	limits *web.Limiter        // of new runs, for each caller
-	told   func(lifecycle.Ref) // a run was stored and its job waits
+	limits *web.Limiter         // of new runs, for each caller
+	stored func(lifecycle.Kind) // a run was stored: its job and its event wait. Nobody knows of it yet, so that nobody else need be told
 }
 
 func (s *server) routes() *web.Router {
@@ -79,7 +79,7 @@ func (s *server) create(r *http.Request, c store.Creation, key string) (reply *w
 	if replayed {
 		header.Set("Idempotent-Replayed", "true")
 	} else {
-		s.told(run.Ref)
+		s.stored(run.Kind)
 	}
 	return &web.Reply{Status: http.StatusCreated, Header: header, Body: resource.Of(run, nil)}, nil
 }

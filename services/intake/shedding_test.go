@@ -24,7 +24,7 @@ func TestTooManyAtOnceAreTurnedAwayBeforeThePoolDrowns(t *testing.T) {
 	}
 	t.Cleanup(func() { small.Close() })
 	const taken, callers = 8, 200
-	s := &server{store: small, people: w.People, limits: web.NewLimiter(0, 0), told: func(lifecycle.Ref) {}}
+	s := &server{store: small, people: w.People, limits: web.NewLimiter(0, 0), stored: func(lifecycle.Kind) {}}
 	c := w.ServeWith(t, s.routes(), web.Options{MaxInFlight: taken})
 	body, err := json.Marshal(plainCode2WF)
 	if err != nil {

@@ -110,12 +110,12 @@ func (a announced) announcement() (lifecycle.Announcement, error) {
 	return lifecycle.Announcement{Event: event, Tenant: lifecycle.Tenant{OrganizationID: a.OrganizationID, ProjectID: a.ProjectID}}, nil
 }
 
-const selectAnnouncements = `SELECT ` + lineColumns + `, outbox.id,
-	coalesce(w.organization_id, c.organization_id) AS organization_id, coalesce(w.project_id, c.project_id) AS project_id
-FROM outbox JOIN run_event USING (kind, run_id, seq)
-LEFT JOIN wf2des w ON kind = 'wf2des' AND w.id = run_id
-LEFT JOIN code2wf c ON kind = 'code2wf' AND c.id = run_id
-WHERE outbox.id = ANY($1) AND coalesce(w.organization_id, c.organization_id) IS NOT NULL`
+const selectAnnouncements = `SELECT ` + lineColumns + `, outbox.id, organization_id, project_id
+FROM outbox JOIN run_event USING (kind, run_id, seq), LATERAL (
+	SELECT organization_id, project_id FROM wf2des WHERE kind = 'wf2des' AND wf2des.id = run_id
+	UNION ALL
+	SELECT organization_id, project_id FROM code2wf WHERE kind = 'code2wf' AND code2wf.id = run_id) AS tenant
+WHERE outbox.id = ANY($1)`
 
 type claimed struct {
 	ID          int64          `db:"id"`

@@ -1,6 +1,12 @@
 package app
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"context"
+
+	"framerun.dev/pkg/lifecycle"
+	"framerun.dev/pkg/relay"
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Carried counts what this service carries out of the outbox: it gives each destination the Count of its lane. It is to be called
 // once.
@@ -11,4 +17,15 @@ func (p *Parts) Carried() func(destination string) func(result string, n int) {
 	return func(destination string) func(string, int) {
 		return func(result string, n int) { carried.WithLabelValues(destination, result).Add(float64(n)) }
 	}
+}
+
+// Announcing is the lane that carries public events to the feed: those that this service writes, and what others have left behind. Every
+// service that writes runs one.
+func (p *Parts) Announcing(count func(result string, n int)) (func(context.Context) error, error) {
+	feed, err := p.Bus.Feed()
+	if err != nil {
+		return nil, err
+	}
+	return relay.Lane[lifecycle.Announcement]{Name: "events", Fresh: p.Store.FreshEvents(relay.Lease), Claim: p.Store.ClaimEvents, Sender: feed,
+		Store: p.Store, Log: p.Log, Count: count}.Run, nil
 }

@@ -1,7 +1,7 @@
 // Package relay carries the outbox to the world: claim under a lease, send, forget.
 //
 // The row comes first and the queue after (seed): what must be told is written in the row's own transaction, and a relay tells
-// it later, as often as it takes. A message may arrive twice, when a relay dies between sending and forgetting; it never
+// it later, as often as it takes. What the relay's own process has written is handed to it already claimed, by the store. A message may arrive twice, when a relay dies between sending and forgetting; it never
 // fails to arrive. What a destination will never take is set aside, so that it cannot hold up the others.
 package relay
 
@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"framerun.dev/pkg/lifecycle"
@@ -24,9 +25,9 @@ const (
 	// gather is the time between two rounds of a lane, unless a full batch shows that many wait. What comes alone leaves at once; what comes
 	// in a stream leaves together, and what the lane saves is free for the requests whose runs it carries.
 	gather = 50 * time.Millisecond
-	// lease is how long a claimed entry is nobody else's. After a crash its entries leave this much later, so it is short;
+	// Lease is how long a claimed entry is nobody else's. After a crash its entries leave this much later, so it is short;
 	// sending must end well within it, so that only a relay that is frozen, or kept waiting by PostgreSQL, can be overtaken.
-	lease, sending = 3 * time.Second, 2 * time.Second
+	Lease, sending = 3 * time.Second, 2 * time.Second
 	// A failed entry waits longer each time, but never so long that a backlog outlives the fault by much.
 	firstWait, longestWait = 250 * time.Millisecond, 5 * time.Second
 	// What comes too early waits for somebody outside, perhaps for ever, and must not keep the lane busy with asking.
@@ -44,55 +45,98 @@ type Sender[T any] interface {
 // Any number of processes may run the same lane on one database.
 type Lane[T any] struct {
 	Name   string
+	Fresh  store.Fresh[T] // what this process has written; the zero Fresh if it writes nothing for this lane
 	Claim  func(ctx context.Context, limit int, lease time.Duration) ([]store.Parcel[T], error)
 	Sender Sender[T]
 	Store  *store.Store
-	Wake   <-chan struct{} // a hint that something waits; may be nil
+	Wake   <-chan struct{} // a hint that something waits to be claimed; may be nil
 	Log    *slog.Logger
 	Count  func(result string, n int) // result is sent, retried, skipped or set_aside; may be nil
 
 	SetAside func() // called after entries were set aside, so that somebody ends what waits for them; may be nil
 }
 
-// Run carries until ctx ends, and finishes the round it is in. It always returns nil: whatever goes wrong is tried again.
+// Run carries until ctx ends, and finishes what it was handed by then. It always returns nil: whatever goes wrong is tried again.
 func (l Lane[T]) Run(ctx context.Context) error {
+	var parcels []store.Parcel[T] // what woke the lane
+	var look bool                 // whether something waits to be claimed
+	var latest time.Time          // when the outbox is looked at in any case
 	for ctx.Err() == nil {
 		began := time.Now()
-		switch l.round(ctx) {
-		case Batch: // more wait
-			continue
-		case 0:
-			l.rest(ctx, l.Wake, Look)
+		parcels = l.handed(parcels)
+		if look || !began.Before(latest) {
+			claimed := l.claim(ctx)
+			parcels, look, latest = append(parcels, claimed...), len(claimed) > 0, began.Add(Look) // after some there may be more
 		}
-		l.rest(ctx, nil, gather-time.Since(began)) // and look again, for more may wait: each run gives out one message at a time
+		arrived := l.carry(ctx, parcels)
+		parcels = nil
+		if arrived >= Batch { // more wait
+			continue
+		}
+		l.pause(ctx, gather-time.Since(began))
+		if arrived == 0 || !look {
+			parcels, look = l.rest(ctx, latest)
+		}
+	}
+	for parcels = l.handed(parcels); len(parcels) > 0; parcels = l.handed(nil) {
+		l.carry(ctx, parcels)
 	}
 	return nil
 }
 
-// rest waits until it is woken, for no longer than most.
-func (l Lane[T]) rest(ctx context.Context, wake <-chan struct{}, most time.Duration) {
+func (l Lane[T]) pause(ctx context.Context, length time.Duration) {
 	select {
 	case <-ctx.Done():
-	case <-wake:
-	case <-time.After(most):
+	case <-time.After(length):
 	}
 }
 
-// round claims, sends and settles one batch, and counts what arrived. What is claimed is settled even when ctx ends meanwhile.
-func (l Lane[T]) round(ctx context.Context) (arrived int) {
-	parcels, err := l.Claim(ctx, Batch, lease)
-	if err != nil {
-		if ctx.Err() == nil {
-			l.Log.Warn("outbox not readable, trying again", "lane", l.Name, "error", err)
-		}
-		return 0
+// rest waits for something to do, until the latest time for a look: for a parcel, or for the news that something is to be claimed.
+func (l Lane[T]) rest(ctx context.Context, latest time.Time) (parcels []store.Parcel[T], look bool) {
+	select {
+	case p := <-l.Fresh.Parcels:
+		return []store.Parcel[T]{p}, false
+	case <-l.Fresh.Waiting:
+		return nil, true
+	case <-l.Wake:
+		return nil, true
+	case <-time.After(time.Until(latest)):
+		return nil, true
+	case <-ctx.Done():
+		return nil, false
 	}
+}
+
+// handed adds to parcels what was handed over meanwhile, up to a batch. What has waited for so long that sending it might outlast its
+// lease is left alone: it will be claimed.
+func (l Lane[T]) handed(parcels []store.Parcel[T]) []store.Parcel[T] {
+	for len(parcels) < Batch {
+		select {
+		case p := <-l.Fresh.Parcels:
+			parcels = append(parcels, p)
+			continue
+		default:
+		}
+		break
+	}
+	return slices.DeleteFunc(parcels, func(p store.Parcel[T]) bool { return time.Until(p.Until) < sending })
+}
+
+func (l Lane[T]) claim(ctx context.Context) []store.Parcel[T] {
+	parcels, err := l.Claim(ctx, Batch, Lease)
+	if err != nil && ctx.Err() == nil {
+		l.Log.Warn("outbox not readable, trying again", "lane", l.Name, "error", err)
+	}
+	return parcels
+}
+
+// carry sends and settles parcels, and counts what arrived. What was claimed is settled even when ctx ends meanwhile.
+func (l Lane[T]) carry(ctx context.Context, parcels []store.Parcel[T]) (arrived int) {
 	if len(parcels) == 0 {
 		return 0
 	}
 	ctx = context.WithoutCancel(ctx)
-	errs := l.send(ctx, parcels)
-	return l.settle(ctx, parcels, errs)
+	return l.settle(ctx, parcels, l.send(ctx, parcels))
 }
 
 // send tries to deliver each parcel and returns one error for each. What has no load is not sent, and its error stands.
@@ -117,11 +161,12 @@ func (l Lane[T]) send(ctx context.Context, parcels []store.Parcel[T]) []error {
 
 // settle writes down what became of each parcel. An entry that cannot be settled stays leased and is sent again later.
 func (l Lane[T]) settle(ctx context.Context, parcels []store.Parcel[T], errs []error) int {
-	ctx, cancel := context.WithTimeout(ctx, lease)
+	ctx, cancel := context.WithTimeout(ctx, Lease)
 	defer cancel()
 	var arrived []int64
+	var again []store.Failure
 	var first error // one line for a destination that is down, not one for each entry
-	retried, aside := 0, false
+	aside := false
 	for i, p := range parcels {
 		switch err := errs[i]; {
 		case err == nil:
@@ -136,14 +181,14 @@ func (l Lane[T]) settle(ctx context.Context, parcels []store.Parcel[T], errs []e
 			l.report(l.Store.Skip(ctx, p.ID, p.Tries, err.Error()))
 			l.count("skipped", 1)
 		default:
-			l.report(l.Store.Retry(ctx, p.ID, p.Tries, wait(p.Tries, err), err.Error()))
-			retried++
+			again = append(again, store.Failure{ID: p.ID, Tries: p.Tries, Wait: wait(p.Tries, err), Cause: err.Error()})
 			first = cmp.Or(first, err)
 		}
 	}
-	if retried > 0 {
-		l.Log.Warn("messages not taken, trying again", "lane", l.Name, "count", retried, "first_error", first)
-		l.count("retried", retried)
+	if len(again) > 0 {
+		l.Log.Warn("messages not taken, trying again", "lane", l.Name, "count", len(again), "first_error", first)
+		l.report(l.Store.Retry(ctx, again...))
+		l.count("retried", len(again))
 	}
 	if aside && l.SetAside != nil {
 		l.SetAside()

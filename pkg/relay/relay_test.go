@@ -24,7 +24,7 @@ func TestClaimSendForget(t *testing.T) {
 		if waiting := w.outbox(t, "jobs"); len(waiting) != 3 {
 			t.Errorf("while they are sent %d entries are kept, want 3", len(waiting))
 		}
-		if until, ok := ctx.Deadline(); !ok || time.Until(until) >= lease {
+		if until, ok := ctx.Deadline(); !ok || time.Until(until) >= Lease {
 			t.Errorf("sending may take until %v, which is longer than the lease", until)
 		}
 		return taken.take(jobs)

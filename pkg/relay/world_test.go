@@ -128,6 +128,9 @@ func (w *world) events(s Sender[lifecycle.Announcement]) Lane[lifecycle.Announce
 	return Lane[lifecycle.Announcement]{Name: "events", Claim: w.ClaimEvents, Sender: s, Store: w.Store, Log: slog.New(slog.DiscardHandler)}
 }
 
+// round claims, sends and settles one batch, and counts what arrived.
+func (l Lane[T]) round(ctx context.Context) (arrived int) { return l.carry(ctx, l.claim(ctx)) }
+
 // run lets a lane carry until the test ends it, or is over. The lane must then end by itself.
 func run(t *testing.T, lane interface{ Run(context.Context) error }) (stop func()) {
 	t.Helper()

@@ -56,13 +56,17 @@ func (s *Store) applyAll(ctx context.Context, kind lifecycle.Kind, batch []lifec
 	if len(steps) == 0 {
 		return answers, nil
 	}
-	err = failed(ctx, "apply", s.write(ctx, tx, kind, steps))
-	if err == nil {
+	began := time.Now()
+	wrote, err := s.write(ctx, tx, kind, steps)
+	if err = failed(ctx, "apply", err); err == nil {
 		err = uncertain(ctx, "apply", tx.Commit())
 	}
-	if err != nil {
-		for _, step := range steps {
+	for i, step := range steps {
+		if err != nil {
 			answers[step.n] = answer[Applied]{err: err}
+		} else if step.Outcome == lifecycle.Applied {
+			step.Event.Seq = wrote[i].Seq
+			s.handOver(began, step.Decision, wrote[i].born)
 		}
 	}
 	return answers, err
@@ -124,25 +128,33 @@ func decide(runs map[string]locked, batch []lifecycle.Command) (answers []answer
 	return answers, steps
 }
 
-// write stores the steps. The guard of an applied one stands in the UPDATE's WHERE, lock or no lock.
-func (s *Store) write(ctx context.Context, tx *sqlx.Tx, kind lifecycle.Kind, steps []step) error {
+// written is what became of a step: its line's place in the timeline, and its entries in the outbox.
+type written struct {
+	Seq int `db:"seq"`
+	born
+}
+
+// write stores the steps, and tells in their order what became of them. The guard of an applied one stands in the UPDATE's WHERE, lock or
+// no lock.
+func (s *Store) write(ctx context.Context, tx *sqlx.Tx, kind lifecycle.Kind, steps []step) ([]written, error) {
 	rows, ids := make([]stepRow, len(steps)), make([]string, len(steps))
 	for i, step := range steps {
+		effect := s.effects.of(step.Next, *step.Event)
 		rows[i], ids[i] = step.row(), step.was.ID
-		rows[i].Effect = orNull(s.effects.of(step.Next, *step.Event))
+		rows[i].Effect, rows[i].EffectTerm, rows[i].EventTerm = orNull(effect), s.effectTerm(effect), s.fresh.events.term()
 	}
 	body, err := json.Marshal(rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var stored int
-	if err := s.oneIn(ctx, tx, &stored, storeSteps[kind], string(body), pq.Array(ids)); err != nil {
-		return err
+	var stored []written
+	if err := s.manyIn(ctx, tx, &stored, storeSteps[kind], string(body), pq.Array(ids)); err != nil {
+		return nil, err
 	}
-	if stored != len(steps) {
-		return fmt.Errorf("of %d steps %d were stored: a row changed under its lock", len(steps), stored)
+	if len(stored) != len(steps) {
+		return nil, fmt.Errorf("of %d steps %d were stored: a row changed under its lock", len(steps), len(stored))
 	}
-	return nil
+	return stored, nil
 }
 
 // stepRow is a step on its way into the statement; its members are called like the columns.
@@ -182,6 +194,8 @@ type stepRow struct {
 	Work        string            `json:"work"`
 	Effect      *string           `json:"effect,omitzero"`
 	Traceparent *string           `json:"traceparent,omitzero"`
+	EventTerm   int64             `json:"event_term"` // see handover
+	EffectTerm  int64             `json:"effect_term"`
 }
 
 func (d step) row() stepRow {
@@ -223,8 +237,9 @@ var storeSteps = map[lifecycle.Kind]string{
 }
 
 // stepsOf stores steps: the guarded rows, a timeline line for each step whether it was applied or came too late, and for the applied
-// ones the job and the effect if there is one, and the public event. It answers with how many lines there are. The ids, which stand in the steps too,
-// are given once more so that the rows are found by their index, whatever is guessed about the number of steps.
+// ones the job and the effect if there is one, and the public event. It answers with a row for each line. The ids, which stand in the steps
+// too, are given once more so that the rows are found by their index, whatever is guessed about the number of steps. An entry is born under a
+// lease only if nothing older of its run waits for the same destination, for a run's messages leave in order.
 func stepsOf(kind lifecycle.Kind, alsoSet, alsoWhere string) string {
 	return fmt.Sprintf(`
 WITH step AS MATERIALIZED (
@@ -233,7 +248,7 @@ WITH step AS MATERIALIZED (
 		error_message text, materialized_at timestamptz, feedback_status wf2des_feedback_status, score numeric, score_version text,
 		updated_at timestamptz, updated_by text, deleted_at timestamptz, deleted_by text, what text, outcome text, voice text,
 		actor text, from_state text, to_state text, said integer, at timestamptz, data jsonb, stage text, work text, effect text,
-		traceparent text)
+		traceparent text, event_term bigint, effect_term bigint)
 ), moved AS (
 	UPDATE %[1]s run SET status = step.status, attempt = step.attempt, flag_count = step.flag_count, result_url = step.result_url,
 		error_message = step.error_message, materialized_at = step.materialized_at, updated_at = step.updated_at,
@@ -248,13 +263,21 @@ WITH step AS MATERIALIZED (
 	FROM step WHERE NOT applied OR id IN (SELECT id FROM moved)
 	RETURNING run_id, seq
 ), told AS (
-	INSERT INTO outbox (destination, work, kind, run_id, attempt, stage, seq, traceparent)
-	SELECT destination, message.work, '%[1]s', id, attempt, message.stage, message.seq, traceparent
+	INSERT INTO outbox (destination, work, kind, run_id, attempt, stage, seq, traceparent, due_at, tries)
+	SELECT destination, message.work, '%[1]s', id, attempt, message.stage, message.seq, traceparent,
+		clock_timestamp() + free.term * interval '1 millisecond', (free.term > 0)::integer
 	FROM step JOIN line ON run_id = id,
-		LATERAL (VALUES ('jobs', step.work, step.stage, NULL), ('events', '', NULL, line.seq), (step.effect, '', NULL, line.seq))
-			AS message (destination, work, stage, seq)
+		LATERAL (VALUES ('jobs', step.work, step.stage, NULL, 0), ('events', '', NULL, line.seq, event_term), (step.effect, '', NULL, line.seq, effect_term))
+			AS message (destination, work, stage, seq, term),
+		LATERAL (SELECT CASE WHEN message.term > 0 AND NOT EXISTS (
+			SELECT FROM outbox older WHERE older.run_id = step.id AND older.state = 'pending'
+				AND older.destination IS NOT DISTINCT FROM message.destination OFFSET 0) THEN message.term ELSE 0 END AS term) AS free
 	WHERE applied AND destination IS NOT NULL AND (destination <> 'jobs' OR message.stage IS NOT NULL)
 	ORDER BY n
+	RETURNING id, run_id, destination, tries
 )
-SELECT count(*) FROM line`, kind, alsoSet, alsoWhere)
+SELECT line.seq, born.event, born.effect
+FROM step JOIN line ON line.run_id = step.id LEFT JOIN (SELECT run_id, `+bornOf("event", "destination = 'events'")+`, `+
+		bornOf("effect", "destination NOT IN ('jobs', 'events')")+` FROM told GROUP BY run_id) AS born ON born.run_id = step.id
+ORDER BY n`, kind, alsoSet, alsoWhere)
 }

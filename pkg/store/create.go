@@ -72,13 +72,14 @@ type inserted struct {
 	Caller  bool       `db:"caller"`
 	Source  bool       `db:"source"`
 	Now     *time.Time `db:"created_at"`
+	born
 }
 
 func (s *Store) insertAll(ctx context.Context, kind lifecycle.Kind, batch []Creation) ([]answer[lifecycle.Run], error) {
-	runs, rows := make([]lifecycle.Run, len(batch)), make([]newRow, len(batch))
+	began, decisions, rows := time.Now(), make([]lifecycle.Decision, len(batch)), make([]newRow, len(batch))
 	for i, c := range batch {
-		d := lifecycle.Begin(c.Run, c.By, c.Traceparent)
-		runs[i], rows[i] = d.Next, newRowOf(d, i)
+		decisions[i] = lifecycle.Begin(c.Run, c.By, c.Traceparent)
+		rows[i] = s.newRowOf(decisions[i], i)
 	}
 	var got []inserted
 	if err := s.send(ctx, &got, kind, rows); err != nil {
@@ -86,26 +87,30 @@ func (s *Store) insertAll(ctx context.Context, kind lifecycle.Kind, batch []Crea
 	}
 	answers := make([]answer[lifecycle.Run], len(batch))
 	for i := range batch {
-		answers[i] = got[i].answer(runs[i])
+		if answers[i].err = got[i].stamp(&decisions[i]); answers[i].err == nil {
+			answers[i].value = decisions[i].Next
+			s.handOver(began, decisions[i], got[i].born)
+		}
 	}
 	return answers, nil
 }
 
-func (got inserted) answer(run lifecycle.Run) (a answer[lifecycle.Run]) {
+// stamp fills in what the store gives to a new run: its times, and its first line's place.
+func (got inserted) stamp(d *lifecycle.Decision) error {
 	switch {
 	case !got.Project:
-		a.err = fmt.Errorf("store: create: project: %w", lifecycle.ErrNotFound)
+		return fmt.Errorf("store: create: project: %w", lifecycle.ErrNotFound)
 	case !got.Caller:
-		a.err = fmt.Errorf("store: create: %w", lifecycle.ErrUnknownUser)
+		return fmt.Errorf("store: create: %w", lifecycle.ErrUnknownUser)
 	case !got.Source:
-		a.err = &lifecycle.InvalidError{Field: "/pageImportId", Reason: "there is no completed page import with this id in the project"}
+		return &lifecycle.InvalidError{Field: "/pageImportId", Reason: "there is no completed page import with this id in the project"}
 	case got.Now == nil:
-		a.err = errInTheWay
-	default:
-		run.CreatedAt, run.UpdatedAt = got.Now.UTC(), got.Now.UTC()
-		a.value = run
+		return errInTheWay
 	}
-	return a
+	now := got.Now.UTC()
+	d.Next.CreatedAt, d.Next.UpdatedAt = now, now
+	d.Event.Seq, d.Event.At, d.Event.Version = 1, now, now
+	return nil
 }
 
 // send runs the inserting statement, which commits by itself, and says truthfully what its error leaves behind.

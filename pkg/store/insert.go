@@ -99,16 +99,18 @@ type newRow struct {
 	Stage           lifecycle.Stage `json:"stage"`
 	Work            string          `json:"work"`
 	Traceparent     *string         `json:"traceparent"`
+	JobTerm         int64           `json:"job_term"` // see handover
+	EventTerm       int64           `json:"event_term"`
 }
 
-func newRowOf(d lifecycle.Decision, n int) newRow {
+func (s *Store) newRowOf(d lifecycle.Decision, n int) newRow {
 	r := d.Next
 	c := stateCodes[r.Kind][r.State]
 	row := newRow{
 		N: n, ID: r.ID, OrganizationID: r.OrganizationID, ProjectID: r.ProjectID, FigmaFileKey: r.FigmaFileKey, ScreenID: r.ScreenID,
 		PlacementTarget: r.PlacementTarget, Status: c.status, Attempt: r.Attempt, CreatedBy: r.CreatedBy, Phase: c.phase,
 		Voice: d.Event.By.Voice, What: d.Event.What, State: r.State, Stage: d.Job, Work: r.Work(), Traceparent: orNull(d.Event.Traceparent),
-		PageImportID: r.PageImportID,
+		PageImportID: r.PageImportID, JobTerm: s.fresh.jobs[r.Work()].term(), EventTerm: s.fresh.events.term(),
 	}
 	if r.Kind == lifecycle.WF2Des {
 		row.WFNodeID, row.Edge, row.Prompt = r.WFNodeID, edgeCodes[r.Edge], r.Prompt
@@ -166,7 +168,7 @@ var newColumns = map[lifecycle.Kind]string{
 
 const sharedNew = `n integer, id text, organization_id bigint, project_id bigint, figma_file_key text, screen_id text,
 		placement_target text, status wf2des_status, attempt integer, created_by text, voice text, what text, state text, stage text,
-		work text, traceparent text`
+		work text, traceparent text, job_term bigint, event_term bigint`
 
 // firstWords is the rest of the insert: timeline, job and public event.
 func firstWords(kind lifecycle.Kind) string {
@@ -175,11 +177,22 @@ func firstWords(kind lifecycle.Kind) string {
 	SELECT '%[1]s', id, 1, what, 'applied', voice, created_by, NULL, state, attempt, created_at, created_at, traceparent
 	FROM made JOIN asked USING (id)
 ), told AS (
-	INSERT INTO outbox (destination, work, kind, run_id, attempt, stage, seq, traceparent)
-	SELECT destination, message.work, '%[1]s', id, attempt, message.stage, seq, traceparent
-	FROM made JOIN asked USING (id), LATERAL (VALUES ('jobs', asked.work, asked.stage, NULL), ('events', '', NULL, 1))
-		AS message (destination, work, stage, seq)
+	INSERT INTO outbox (destination, work, kind, run_id, attempt, stage, seq, traceparent, due_at, tries)
+	SELECT destination, message.work, '%[1]s', id, attempt, message.stage, seq, traceparent,
+		clock_timestamp() + term * interval '1 millisecond', (term > 0)::integer
+	FROM made JOIN asked USING (id),
+		LATERAL (VALUES ('jobs', asked.work, asked.stage, NULL, asked.job_term), ('events', '', NULL, 1, asked.event_term))
+		AS message (destination, work, stage, seq, term)
 	ORDER BY n
+	RETURNING id, run_id, destination, tries
 )
-SELECT project, caller, source, created_at FROM asked LEFT JOIN made USING (id) ORDER BY n`, kind)
+SELECT project, caller, source, created_at, born.job, born.event
+FROM asked LEFT JOIN made USING (id) LEFT JOIN (SELECT run_id, `+bornOf("job", "destination = 'jobs'")+`, `+bornOf("event", "destination = 'events'")+`
+	FROM told GROUP BY run_id) AS born ON born.run_id = made.id
+ORDER BY n`, kind)
+}
+
+// bornOf names an entry, out of those that a statement has told, that was born under a lease.
+func bornOf(name, which string) string {
+	return `min(id) FILTER (WHERE tries > 0 AND ` + which + `) AS ` + name
 }

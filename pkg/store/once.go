@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"strconv"
+	"time"
 
 	"framerun.dev/pkg/lifecycle"
 	"github.com/jmoiron/sqlx"
@@ -71,10 +72,16 @@ func (s *Store) createOnce(ctx context.Context, c Creation, key Key) (run lifecy
 	if made {
 		return run, errMadeMeanwhile
 	}
-	if run, err = s.insertWithKey(ctx, tx, c, key); err != nil {
+	began := time.Now()
+	d, born, err := s.insertWithKey(ctx, tx, c, key)
+	if err != nil {
 		return run, err
 	}
-	return run, uncertain(ctx, "create once", tx.Commit())
+	if err := uncertain(ctx, "create once", tx.Commit()); err != nil {
+		return run, err
+	}
+	s.handOver(began, d, born)
+	return d.Next, nil
 }
 
 // madeWith finds the run that an earlier request with the key has made; nil if there was none.
@@ -96,19 +103,18 @@ func (s *Store) madeWith(ctx context.Context, c Creation, key Key) (*lifecycle.R
 	return &lifecycle.Ref{Kind: used.Kind, ID: used.RunID}, nil
 }
 
-func (s *Store) insertWithKey(ctx context.Context, tx *sqlx.Tx, c Creation, key Key) (lifecycle.Run, error) {
+func (s *Store) insertWithKey(ctx context.Context, tx *sqlx.Tx, c Creation, key Key) (lifecycle.Decision, born, error) {
 	d := lifecycle.Begin(c.Run, c.By, c.Traceparent)
 	var got inserted
-	if err := s.oneIn(ctx, tx, &got, insertOne[c.Run.Kind], newRowOf(d, 0).values(c.Run.Kind)...); err != nil {
-		return lifecycle.Run{}, failed(ctx, "create once", err)
+	if err := s.oneIn(ctx, tx, &got, insertOne[c.Run.Kind], s.newRowOf(d, 0).values(c.Run.Kind)...); err != nil {
+		return d, born{}, failed(ctx, "create once", err)
 	}
-	made := got.answer(d.Next)
-	if made.err != nil {
-		return lifecycle.Run{}, made.err
+	if err := got.stamp(&d); err != nil {
+		return d, born{}, err
 	}
 	var kept bool
 	err := s.oneIn(ctx, tx, &kept, keepKey, c.Run.OrganizationID, c.By.Name, key.Text, key.Fingerprint, c.Run.Kind, c.Run.ID)
-	return made.value, failed(ctx, "keep a key", err)
+	return d, got.born, failed(ctx, "keep a key", err)
 }
 
 // keyKept is how long a key stands.

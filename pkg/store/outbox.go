@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"framerun.dev/pkg/lifecycle"
@@ -17,6 +18,8 @@ type Parcel[T any] struct {
 	Tries  int
 	Load   T
 	Broken error // why there is no load; lifecycle.ErrUndeliverable if there never will be
+
+	Until time.Time // the end of the lease of what was handed over (see Fresh); zero for what was claimed
 }
 
 // ClaimJobs leases up to limit jobs of one kind of work (lifecycle.Run's Work) that are due, oldest first and per run in order. Jobs
@@ -184,11 +187,31 @@ func (s *Store) Sent(ctx context.Context, ids []int64) error {
 	return failed(ctx, "forget sent entries", s.exec(ctx, `DELETE FROM outbox USING `+asynchronously+` WHERE id = ANY($1)`, pq.Array(ids)))
 }
 
-// Retry gives an entry back, to be due again after wait; the cause is kept for the operator.
-func (s *Store) Retry(ctx context.Context, id int64, tries int, wait time.Duration, cause string) error {
-	return failed(ctx, "put an entry back", s.exec(ctx, `UPDATE outbox SET due_at = now() + $3 * interval '1 millisecond', last_error = $4
-WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, wait.Milliseconds(), cause))
+// Failure is an entry that could not be delivered this time.
+type Failure struct {
+	ID    int64
+	Tries int
+	Wait  time.Duration // until it is due again
+	Cause string        // for the operator
 }
+
+// Retry gives entries back that will be tried again.
+func (s *Store) Retry(ctx context.Context, failures ...Failure) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	ids, tries, waits, causes := make([]int64, len(failures)), make([]int64, len(failures)), make([]int64, len(failures)), make([]string, len(failures))
+	for i, f := range failures {
+		ids[i], tries[i], waits[i] = f.ID, int64(f.Tries), f.Wait.Milliseconds()
+		causes[i] = strings.ReplaceAll(strings.ToValidUTF8(f.Cause, "\uFFFD"), "\x00", "")
+	}
+	return failed(ctx, "put entries back", s.exec(ctx, retry, pq.Array(ids), pq.Array(tries), pq.Array(waits), pq.Array(causes)))
+}
+
+// The ids stand twice in it so that the entries are found by their key, whatever is guessed about their number.
+const retry = `UPDATE outbox SET due_at = now() + wait * interval '1 millisecond', last_error = cause
+FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[]) AS failed (id, tries, wait, cause)
+WHERE outbox.id = ANY($1) AND outbox.id = failed.id AND outbox.tries = failed.tries AND state = 'pending'`
 
 // SetAside takes an entry out of the way that can never be delivered. It stays for the operator; of a job, service status fails the run.
 func (s *Store) SetAside(ctx context.Context, id int64, tries int, cause string) error {

@@ -123,7 +123,7 @@ func TestMessagesOfOneRunLeaveInOrder(t *testing.T) {
 	if len(first) != 2 || first[0].Load.Event.Run != run.Ref || first[1].Load.Event.Run != other.Ref {
 		t.Fatalf("first to leave: %v", first)
 	}
-	must(t, w.Retry(t.Context(), first[0].ID, first[0].Tries, time.Hour, "down"))
+	must(t, w.Retry(t.Context(), store.Failure{ID: first[0].ID, Tries: first[0].Tries, Wait: time.Hour, Cause: "down"}))
 	if early := w.claimEvents(t, 100); len(early) > 0 {
 		t.Errorf("%v left before an older message of its run", early[0].Load.Event)
 	}
@@ -241,12 +241,12 @@ func TestLateRelaySettlesNothing(t *testing.T) {
 	w.endLeases(t)
 	now := w.claimJobs(t, 1)[0]
 	w.unchanged(t, "a late relay", func() {
-		must(t, w.Retry(t.Context(), late.ID, late.Tries, 0, "late"))
+		must(t, w.Retry(t.Context(), store.Failure{ID: late.ID, Tries: late.Tries, Wait: 0, Cause: "late"}))
 		must(t, w.SetAside(t.Context(), late.ID, late.Tries, "late"))
 	})
 	must(t, w.SetAside(t.Context(), now.ID, now.Tries, "never"))
 	w.unchanged(t, "settling what is settled", func() {
-		must(t, w.Retry(t.Context(), now.ID, now.Tries, 0, "late"))
+		must(t, w.Retry(t.Context(), store.Failure{ID: now.ID, Tries: now.Tries, Wait: 0, Cause: "late"}))
 		must(t, w.SetAside(t.Context(), now.ID, now.Tries, "late"))
 	})
 }
@@ -257,7 +257,7 @@ func TestRetryWaits(t *testing.T) {
 	w := open(t)
 	w.create(t, w.creation(lifecycle.Code2WF))
 	p := w.claimJobs(t, 1)[0]
-	must(t, w.Retry(t.Context(), p.ID, p.Tries, 90*time.Second, "the queue is down"))
+	must(t, w.Retry(t.Context(), store.Failure{ID: p.ID, Tries: p.Tries, Wait: 90 * time.Second, Cause: "the queue is down"}))
 	wait := value[float64](t, w, `SELECT extract(epoch FROM due_at - clock_timestamp()) FROM outbox WHERE id = $1`, p.ID)
 	if wait < 60 || wait > 90 {
 		t.Errorf("due again in %v s, want 90", wait)

@@ -25,6 +25,7 @@ type Store struct {
 	db       *sqlx.DB
 	patience time.Duration // for one call, waiting for a connection included
 	effects  Effects
+	fresh    fresh
 	alone    int      // see group
 	prepared sync.Map // query text → *sqlx.Stmt: an unprepared lib/pq query costs 2.6 times a prepared one
 	rare     rare     // the same for queries of which there are very many

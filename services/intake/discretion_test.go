@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/servicetest"
 	"framerun.dev/pkg/web"
 )
@@ -16,7 +15,7 @@ func TestTheLogHoldsNothingOfWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	w := servicetest.New(t)
 	var log servicetest.Log
-	s := &server{store: w.Store, people: w.People, limits: web.NewLimiter(0, 0), stored: func(lifecycle.Kind) {}}
+	s := &server{store: w.Store, people: w.People, limits: web.NewLimiter(0, 0)}
 	c := w.ServeWith(t, s.routes(), web.Options{Logger: log.Logger()})
 	const forged = "\n{\"level\":\"ERROR\",\"msg\":\"canary\"}\r\n\u2028canary"
 	text := func(members ...any) string {

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"framerun.dev/migrations/platform"
-	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/servicetest"
 	"framerun.dev/pkg/web"
 )
@@ -44,6 +43,6 @@ func TestFrontDoor(t *testing.T) {
 func TestFailuresAreNotTold(t *testing.T) {
 	t.Parallel()
 	w := servicetest.New(t)
-	s := &server{store: w.Store, people: w.People, limits: web.NewLimiter(0, 0), stored: func(lifecycle.Kind) {}}
+	s := &server{store: w.Store, people: w.People, limits: web.NewLimiter(0, 0)}
 	servicetest.Failures(t, w, s.routes(), web.Options{}, endpoints())
 }

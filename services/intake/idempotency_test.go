@@ -29,9 +29,6 @@ func TestIdempotencyKey(t *testing.T) {
 	if again.Header.Get("Location") != first.Header.Get("Location") {
 		t.Error("the second answer leads elsewhere")
 	}
-	if len(in.heard()) != 1 {
-		t.Errorf("a replay rang: %v", in.heard())
-	}
 	in.Send(t, "POST", wf2des, in.Owner, strings.Replace(body, "1:2", "1:3", 1), "Idempotency-Key", "key-1").Refused(t, 422, "idempotency_mismatch")
 	in.Send(t, "POST", wf2des, in.Owner, body).Refused(t, 409, "open_run")
 	if diff := cmp.Diff(before, in.Content(t)); diff != "" {

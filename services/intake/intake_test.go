@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json/v2"
 	"maps"
-	"slices"
-	"sync"
 	"testing"
 
 	"framerun.dev/migrations/platform"
@@ -25,28 +23,14 @@ const (
 type intake struct {
 	*servicetest.World
 	*servicetest.Client
-
-	mu   sync.Mutex
-	told []lifecycle.Kind
 }
 
 func open(t *testing.T) *intake {
 	t.Helper()
 	in := &intake{World: servicetest.New(t)}
-	s := &server{store: in.Store, people: in.People, limits: web.NewLimiter(0, 0), stored: func(kind lifecycle.Kind) {
-		in.mu.Lock()
-		defer in.mu.Unlock()
-		in.told = append(in.told, kind)
-	}}
+	s := &server{store: in.Store, people: in.People, limits: web.NewLimiter(0, 0)}
 	in.Client = in.Serve(t, s.routes())
 	return in
-}
-
-// heard are the kinds of the runs of which the lanes were told.
-func (in *intake) heard() []lifecycle.Kind {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return slices.Clone(in.told)
 }
 
 // post sends a body that is given as its members.

@@ -30,11 +30,11 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	if err != nil {
 		return err
 	}
-	lanes, ring, err := carry(parts, queues)
+	lanes, err := carry(parts, queues)
 	if err != nil {
 		return err
 	}
-	s := &server{store: parts.Store, people: people, limits: limits, stored: ring}
+	s := &server{store: parts.Store, people: people, limits: limits}
 	background := append(lanes, s.forgetKeys(parts.Log))
 	if keep > 0 {
 		background = append(background, s.letGo(keep, parts.Log))

@@ -13,37 +13,34 @@ import (
 	"framerun.dev/pkg/store"
 )
 
-// carry sets up the lanes of the outbox: one for each kind of work, so that no queue waits for another, and one to the public feed. Each is
-// woken by ring, which is called for what this process has stored and for what others say that they have, and looks for itself every second.
-func carry(parts *app.Parts, queues *jobs.Queues) (lanes []func(context.Context) error, ring func(lifecycle.Kind), err error) {
-	feed, err := parts.Bus.Feed()
-	if err != nil {
-		return nil, nil, err
-	}
+// carry sets up the lanes of the outbox: one for each kind of work, so that no queue waits for another, and one to the public feed. What
+// this service writes is handed to them; for what others write they are woken by hints, and look for themselves every second.
+func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error, error) {
 	m, count := newOutboxMetrics(parts), parts.Carried()
-	announced := relay.NewBell()
-	bells := map[lifecycle.Kind][]relay.Bell{lifecycle.WF2Des: {announced}, lifecycle.Code2WF: {announced}}
-	lanes = []func(context.Context) error{m.watch, sortJobs(parts), relay.Lane[lifecycle.Announcement]{Name: "events",
-		Claim: parts.Store.ClaimEvents, Sender: feed, Store: parts.Store, Wake: announced, Log: parts.Log, Count: count("events")}.Run}
+	announcing, err := parts.Announcing(count("events"))
+	if err != nil {
+		return nil, err
+	}
+	lanes, bells := []func(context.Context) error{m.watch, sortJobs(parts), announcing}, map[lifecycle.Kind][]relay.Bell{}
 	for work := range queues.URLs {
 		kind, waits := lifecycle.WF2Des, relay.NewBell()
 		if work == string(lifecycle.Code2WF) {
 			kind = lifecycle.Code2WF
 		}
 		bells[kind] = append(bells[kind], waits)
-		lanes = append(lanes, relay.Lane[lifecycle.Job]{Name: "jobs of " + work, Claim: parts.Store.ClaimJobs(work), Sender: queues,
-			Store: parts.Store, Wake: waits, Log: parts.Log, Count: count("jobs"), SetAside: parts.Bus.TellStranded}.Run)
+		lanes = append(lanes, relay.Lane[lifecycle.Job]{Name: "jobs of " + work, Fresh: parts.Store.FreshJobs(work, relay.Lease),
+			Claim: parts.Store.ClaimJobs(work), Sender: queues, Store: parts.Store, Wake: waits, Log: parts.Log, Count: count("jobs"),
+			SetAside: parts.Bus.TellStranded}.Run)
 	}
-	ring = func(kind lifecycle.Kind) {
-		for of, all := range bells {
+	return lanes, parts.Bus.HearOutbox(func(said lifecycle.Kind) {
+		for kind, all := range bells {
 			for _, bell := range all {
-				if kind == of || kind == "" {
+				if said == kind || said == "" {
 					bell.Ring()
 				}
 			}
 		}
-	}
-	return lanes, ring, parts.Bus.HearOutbox(ring)
+	})
 }
 
 // sortJobs finds jobs that programs which do not know of work (migrations/00013) leave in the outbox while this one is being rolled out,

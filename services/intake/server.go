@@ -17,8 +17,7 @@ import (
 type server struct {
 	store  *store.Store
 	people *auth.People
-	limits *web.Limiter         // of new runs, for each caller
-	stored func(lifecycle.Kind) // a run was stored: its job and its event wait. Nobody knows of it yet, so that nobody else need be told
+	limits *web.Limiter // of new runs, for each caller
 }
 
 func (s *server) routes() *web.Router {
@@ -78,8 +77,6 @@ func (s *server) create(r *http.Request, c store.Creation, key string) (reply *w
 	header.Set("Location", web.RunPath(run))
 	if replayed {
 		header.Set("Idempotent-Replayed", "true")
-	} else {
-		s.stored(run.Kind)
 	}
 	return &web.Reply{Status: http.StatusCreated, Header: header, Body: resource.Of(run, nil)}, nil
 }

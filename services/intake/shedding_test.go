@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/servicetest"
 	"framerun.dev/pkg/store"
 	"framerun.dev/pkg/web"
@@ -24,7 +23,7 @@ func TestTooManyAtOnceAreTurnedAwayBeforeThePoolDrowns(t *testing.T) {
 	}
 	t.Cleanup(func() { small.Close() })
 	const taken, callers = 8, 200
-	s := &server{store: small, people: w.People, limits: web.NewLimiter(0, 0), stored: func(lifecycle.Kind) {}}
+	s := &server{store: small, people: w.People, limits: web.NewLimiter(0, 0)}
 	c := w.ServeWith(t, s.routes(), web.Options{MaxInFlight: taken})
 	body, err := json.Marshal(plainCode2WF)
 	if err != nil {

@@ -23,8 +23,8 @@ func readDocuments(env *app.Env) *resultdoc.Documents {
 }
 
 // tell sets up the lane that takes decisions from the outbox to the result documents.
-func tell(parts *app.Parts, documents *resultdoc.Documents, wake relay.Bell) func(context.Context) error {
-	lane := relay.Lane[lifecycle.Announcement]{Name: "documents", Claim: parts.Store.ClaimDecisions, Sender: documents,
-		Store: parts.Store, Wake: wake, Log: parts.Log, Count: parts.Carried()("documents")}
+func tell(parts *app.Parts, documents *resultdoc.Documents, count func(result string, n int)) func(context.Context) error {
+	lane := relay.Lane[lifecycle.Announcement]{Name: "documents", Fresh: parts.Store.FreshDecisions(relay.Lease), Claim: parts.Store.ClaimDecisions,
+		Sender: documents, Store: parts.Store, Log: parts.Log, Count: count}
 	return lane.Run
 }

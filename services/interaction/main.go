@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"framerun.dev/pkg/app"
-	"framerun.dev/pkg/relay"
 )
 
 func main() { app.Main("interaction", run) }
@@ -28,12 +27,17 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	if err != nil {
 		return err
 	}
-	s := &server{store: parts.Store, people: people, told: parts.Bus.Told, decided: relay.NewBell()}
-	serving := app.Serving{Routes: s.routes(), Checks: []app.Check{{Name: "documentdb", Off: true}}}
+	s := &server{store: parts.Store, people: people, told: parts.Bus.Told}
+	count := parts.Carried()
+	announcing, err := parts.Announcing(count("events"))
+	if err != nil {
+		return err
+	}
+	serving := app.Serving{Routes: s.routes(), Checks: []app.Check{{Name: "documentdb", Off: true}}, Background: []func(context.Context) error{announcing}}
 	if documents != nil {
 		defer documents.Close(context.WithoutCancel(ctx))
 		serving.Checks = []app.Check{{Name: "documentdb", Ask: documents.Ping}}
-		serving.Background = append(serving.Background, tell(parts, documents, s.decided))
+		serving.Background = append(serving.Background, tell(parts, documents, count("documents")))
 	}
 	return parts.Serve(ctx, serving)
 }

@@ -5,7 +5,6 @@ import (
 
 	"framerun.dev/pkg/auth"
 	"framerun.dev/pkg/lifecycle"
-	"framerun.dev/pkg/relay"
 	"framerun.dev/pkg/resource"
 	"framerun.dev/pkg/store"
 	"framerun.dev/pkg/web"
@@ -15,8 +14,6 @@ type server struct {
 	store  *store.Store
 	people *auth.People
 	told   func(lifecycle.Ref) // a run has changed
-
-	decided relay.Bell // a decision may wait to be told
 }
 
 func (s *server) routes() *web.Router {
@@ -66,9 +63,6 @@ func (s *server) apply(r *http.Request, caller web.Caller, cmd lifecycle.Command
 	}
 	if applied.Outcome == lifecycle.Applied {
 		s.told(cmd.Run)
-		if cmd.Verb == lifecycle.Confirm || cmd.Verb == lifecycle.Reject {
-			s.decided.Ring()
-		}
 	}
 	web.Note(r.Context(), "outcome", applied.Outcome)
 	return resource.Reply(applied.Run), nil

@@ -51,10 +51,7 @@ func (s *server) apply(r *http.Request, said word) (*web.Reply, error) {
 func (s *server) step(ctx context.Context, cmd lifecycle.Command) (store.Applied, error) {
 	applied, err := s.store.Apply(ctx, cmd)
 	if err == nil && applied.Outcome == lifecycle.Applied {
-		s.nerve.Told(cmd.Run)
-		if cmd.Verb == lifecycle.Complete {
-			s.completed.Ring()
-		}
+		s.nerve.TellChanged(cmd.Run)
 	}
 	return applied, err
 }

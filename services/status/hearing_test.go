@@ -44,7 +44,7 @@ type report struct {
 	P   events.Progress
 }
 
-func (h *heard) Told(run lifecycle.Ref) {
+func (h *heard) TellChanged(run lifecycle.Ref) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.told = append(h.told, run)

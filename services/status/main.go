@@ -12,7 +12,6 @@ import (
 	"framerun.dev/pkg/app"
 	"framerun.dev/pkg/auth"
 	"framerun.dev/pkg/lifecycle"
-	"framerun.dev/pkg/relay"
 )
 
 func main() { app.Main("status", run) }
@@ -45,16 +44,22 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 	s := &server{
 		store: parts.Store, webhooks: webhooks, nerve: parts.Bus,
 		account: lifecycle.Actor{Voice: lifecycle.Backend, Name: account}, pulse: pulse{deadlines: deadlines},
-		documents: outside.reader(), completed: relay.NewBell(),
+		documents: outside.reader(),
+	}
+	count := parts.Carried()
+	announcing, err := parts.Announcing(count("events"))
+	if err != nil {
+		return err
 	}
 	background := []func(context.Context) error{
+		announcing,
 		func(ctx context.Context) error { return s.failStranded(ctx, wake, parts.Log) },
 	}
 	if deadlines.Any() {
 		background = append(background, newReaper(s, deadlines, dry, parts.Log, parts.Metrics).run)
 	}
 	if outside.registry != nil {
-		background = append(background, land(parts, outside.registry, s.completed))
+		background = append(background, land(parts, outside.registry, count("designs")))
 	}
 	watches, err := s.watchDeadLetters(ctx, letters, parts)
 	if err != nil {

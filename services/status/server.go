@@ -6,7 +6,6 @@ import (
 	"framerun.dev/pkg/auth"
 	"framerun.dev/pkg/events"
 	"framerun.dev/pkg/lifecycle"
-	"framerun.dev/pkg/relay"
 	"framerun.dev/pkg/store"
 	"framerun.dev/pkg/web"
 )
@@ -18,13 +17,12 @@ type server struct {
 	nerve    nerve
 	pulse    pulse
 
-	documents documents  // nil: switched off
-	completed relay.Bell // a design may wait to land
+	documents documents // nil: switched off
 }
 
 // nerve is what of the event bus this service uses.
 type nerve interface {
-	Told(run lifecycle.Ref)
+	TellChanged(run lifecycle.Ref)
 	TellProgress(run lifecycle.Ref, p events.Progress)
 }
 

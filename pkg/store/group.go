@@ -15,14 +15,15 @@ const (
 	batchMost   = 128  // commands in one batch
 	waitingMost = 4096 // commands that may wait; more are shed before they drown the rest
 	singlesMost = 4    // batches of one that may be in flight at the same time
+	enough      = 32   // so many need not wait until a larger batch has landed: the one is decided and written while the other is committed
 )
 
-// group lets many callers share one commit, or one query where they read. A caller that comes while there is room leads a batch of one: it stores its command
-// itself. Callers that come when there is none wait, and as soon as there is room again, the first of them is called to lead and
-// takes all the others along in its batch. So a batch is as large as the crowd, nobody ever waits for a timer, and nobody works
-// for others longer than one batch takes. A few batches of one may be in flight beside each other, for that is quicker while
-// callers are few; after a larger one nothing sets off until it has landed (of reads, one more may). Commands of one key go one after
-// the other, in the order of their coming, for they would only wait for each other's row.
+// group lets many callers share one commit, or one query where they read. A caller that comes while there is room leads a batch of one: it
+// stores its command itself. Callers that come when there is none wait, and as soon as there is room again, the first of them is called to
+// lead and takes all the others along in its batch. So a batch is as large as the crowd, nobody ever waits for a timer, and nobody works
+// for others longer than one batch takes. There is room for a few batches of one beside each other, which is quicker while callers are few;
+// beside a larger one only for a second one, when those who wait are many. Commands of one key go one after the other, in the order of
+// their coming, for they would only wait for each other's row.
 //
 // A larger batch is carried on behalf of all its members: no caller's deadline or disconnect ends it. A batch of one ends with its
 // caller. Either ends when its leader has been here for as long as patience lasts, and so does waiting.
@@ -30,7 +31,6 @@ type group[C, R any] struct {
 	carry    func(ctx context.Context, batch []C) []answer[R] // stores a batch and answers each command
 	key      func(C) string                                   // what commands must not be in flight together for; nil: nothing
 	patience time.Duration                                    // for one call
-	beside   int                                              // larger batches that may be in flight beside another one
 	alone    int                                              // above 0: nobody takes others along, and so many may be in flight
 
 	mu      sync.Mutex
@@ -120,8 +120,7 @@ func (g *group[C, R]) withdraw(m *member[C, R]) bool {
 // next calls the first of those who could set off to lead, if there is room for a batch and nobody has been called already. g.mu is
 // held.
 func (g *group[C, R]) next() {
-	room := g.flights == 0 || g.crowds <= g.beside && g.flights < max(singlesMost, g.alone)
-	if !room || g.called != nil {
+	if g.called != nil || !g.room() {
 		return
 	}
 	for _, m := range g.waiting {
@@ -131,6 +130,17 @@ func (g *group[C, R]) next() {
 			return
 		}
 	}
+}
+
+// room tells whether one more batch may set off; g.mu is held.
+func (g *group[C, R]) room() bool {
+	switch g.crowds {
+	case 0:
+		return g.flights < max(singlesMost, g.alone)
+	case 1:
+		return len(g.waiting) >= enough
+	}
+	return false
 }
 
 // lead carries a batch on behalf of the one who was called, and answers everyone in it. The next leader is let off first.

@@ -251,6 +251,33 @@ func TestCallersWhoComeTogetherFlyTogether(t *testing.T) {
 	})
 }
 
+// Catches many who wait for a crowd in flight although they are one themselves, few who do not wait for it, and a third crowd in flight.
+func TestManyNeedNotWaitForACrowd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := closed(t)
+		a.askAll(5, 6)
+		a.land(numbers, 0, 1, 2, 3)
+		a.mustLog(t, "1 2 3 4 5,6")
+		a.askAll(101, 100+enough-1)
+		a.mustLog(t, "1 2 3 4 5,6")
+		a.askAll(100+enough, 100+enough)
+		if a.count() != 6 || len(a.flight(5).batch) != enough {
+			t.Fatalf("%d wait beside a crowd, and %d flights are in the air", enough, a.count()-4)
+		}
+		a.askAll(201, 200+2*enough)
+		if a.count() != 6 {
+			t.Fatalf("a third crowd is in the air")
+		}
+		a.land(numbers, 4)
+		if a.count() != 7 || len(a.flight(6).batch) != 2*enough {
+			t.Fatal("one of two crowds has landed, and those who wait do not set off")
+		}
+		a.land(numbers, 5, 6)
+		a.mustBeEmpty(t)
+	})
+}
+
 // Catches a crowd that is torn apart because several flights land before the one who was called has woken.
 func TestLandingsAtOnceCallOneLeader(t *testing.T) {
 	t.Parallel()

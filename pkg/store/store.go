@@ -124,7 +124,7 @@ func (s *Store) gather() {
 		}
 		s.reads[kind] = &group[wish, lifecycle.Run]{
 			carry:    func(ctx context.Context, batch []wish) []answer[lifecycle.Run] { return s.readAll(ctx, kind, batch) },
-			patience: s.patience, alone: s.alone, beside: 1,
+			patience: s.patience, alone: s.alone,
 		}
 	}
 }

@@ -24,8 +24,7 @@ const doomed = "FRAMERUN_STATUS_DOOMED"
 // points are where the service is stopped on a design's way to the registry: a statement that waits there for the test.
 var points = map[string]struct{ when, on, of string }{
 	"before the commit":                    {"INSERT", "outbox", "NEW.destination = 'designs'"},
-	"after the commit, before the claim":   {"UPDATE", "outbox", "NEW.destination = 'designs'"},
-	"after the claim, before the landing":  {"INSERT", "design", "true"},
+	"after the commit, before the landing": {"INSERT", "design", "true"},
 	"after the landing, before forgetting": {"DELETE", "outbox", "OLD.destination = 'designs'"},
 }
 

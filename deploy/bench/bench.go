@@ -21,7 +21,7 @@ type config struct {
 	log         io.Writer // progress
 	out         io.Writer // the tables
 	pace        pace
-	patience    time.Duration // for the relay, between rounds
+	patience    time.Duration // for the relays, between rounds
 	history     int64         // rows before the first contest
 	clients     []int         // connections, for the contests of a whole table
 	sizes       []int64       // of growth
@@ -79,7 +79,7 @@ func (b *bench) within(ctx context.Context, database, beside string, do func(*su
 	defer func() { err = errors.Join(err, s.stop()) }()
 	err = do(s)
 	if s.dropped > 0 {
-		b.report.say("\nThe relay was slower than the creating: %d outbox entries were dropped between the rounds.", s.dropped)
+		b.report.say("\nThe relays were slower than what was written: %d outbox entries were dropped between the rounds.", s.dropped)
 	}
 	return err
 }
@@ -148,16 +148,16 @@ func writing(ctx context.Context, b *bench) error {
 	return errors.Join(b.tables(ctx, writingTables(river)), b.relaying(ctx))
 }
 
-// relaying measures the relay alone.
+// relaying measures the relays alone.
 func (b *bench) relaying(ctx context.Context) error {
 	return b.within(ctx, "suite", "beside", func(s *suite) error {
-		b.report.title("The relay: jobs and events from the outbox to SQS and the feed, runs a second")
+		b.report.title("The relays alone: what waits in the outbox, a job and an event for each run, to SQS and the feed; runs a second")
 		b.report.contests("")
 		p := b.pace
 		p.most = min(p.most, 20_000)
 		standings, err := b.hold(ctx, s, 1, p, s.relay())
 		if err == nil {
-			b.report.contest("one relay", standings)
+			b.report.contest("one intake", standings)
 		}
 		return err
 	})

@@ -12,8 +12,8 @@ import (
 	"framerun.dev/pkg/lifecycle"
 )
 
-// relay is the way of jobs and events out of the outbox: n runs are put there, one job and one event each, and the relay in intake
-// carries them to SQS and to the public feed until nothing is left. It takes no connections; a run's time is not known.
+// relay is the way of jobs and events out of the outbox by claims: n runs are put there by nobody's store, one job and one event each, and
+// intake's lanes carry them to SQS and to the public feed until nothing is left. It takes no connections; a run's time is not known.
 func (s *suite) relay() contender {
 	return contender{
 		name: suiteName, service: "intake",
@@ -41,7 +41,7 @@ func (s *suite) relay() contender {
 	}
 }
 
-// wakeRelay says what intake says when it has stored a run.
+// wakeRelay says that something waits, about runs of any kind.
 func (s *suite) wakeRelay() error {
 	bus, err := events.Connect(s.at.NATS, "bench", slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -103,11 +103,13 @@ type Parts struct {
 	Metrics *prometheus.Registry
 	Store   *store.Store
 	Bus     *events.Bus
+
+	carried *prometheus.CounterVec
 }
 
 // Open makes the parts. Servers that are down now are no error: readyz shows them, and they are used as soon as they are there.
 func Open(service string, base Base, out io.Writer) (*Parts, error) {
-	p := &Parts{Service: service, Base: base, Log: NewLogger(out, service, base.LogLevel), Metrics: NewRegistry()}
+	p := &Parts{Service: service, Base: base, Log: NewLogger(out, service, base.LogLevel), Metrics: NewRegistry(), carried: newCarried()}
 	var err error
 	options := store.Options{Pool: base.Pool, Alone: base.Alone, Effects: base.Effects}
 	if p.Store, err = store.Open(base.DatabaseURL, options); err != nil {
@@ -117,7 +119,7 @@ func Open(service string, base Base, out io.Writer) (*Parts, error) {
 		p.Store.Close()
 		return nil, err
 	}
-	p.Metrics.MustRegister(collectors.NewDBStatsCollector(p.Store.Pool(), "framerun"))
+	p.Metrics.MustRegister(p.carried, collectors.NewDBStatsCollector(p.Store.Pool(), "framerun"))
 	return p, nil
 }
 

@@ -71,13 +71,13 @@ func (b *Bus) Check() error {
 // TellChanged asks query to look at the run again.
 func (b *Bus) TellChanged(run lifecycle.Ref) { b.publish(Changed(run), nil) }
 
-// TellWake says that the outbox holds something new, about runs of any kind.
+// TellWake says that something may wait in the outbox, about runs of any kind.
 func (b *Bus) TellWake() { b.publish(OutboxWake, nil) }
 
 // TellStranded says that a job was set aside.
 func (b *Bus) TellStranded() { b.publish(Stranded, nil) }
 
-// Told is what every writer says after a commit: the run changed, and the outbox has something to carry.
+// Told is what a writer says after a commit whose job, if there is one, another process carries.
 func (b *Bus) Told(run lifecycle.Ref) {
 	b.TellChanged(run)
 	b.publish(OutboxWake, []byte(run.Kind))
@@ -116,7 +116,7 @@ func (b *Bus) HearStranded() (<-chan struct{}, error) {
 	return wake, err
 }
 
-// HearOutbox calls ring whenever it was told that the outbox holds something new about runs of a kind, or of any kind for the empty one.
+// HearOutbox calls ring whenever it was told that jobs of runs of a kind may wait in the outbox, or anything for the empty one.
 // ring must not block.
 func (b *Bus) HearOutbox(ring func(lifecycle.Kind)) error {
 	return b.hear(OutboxWake, func(m *nats.Msg) { ring(lifecycle.Kind(m.Data)) })

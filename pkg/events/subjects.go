@@ -15,7 +15,7 @@ import (
 
 // Subjects hold only words and ids made by the suite, never a user's text.
 const (
-	// OutboxWake: whoever stored something that must leave → relay: a message waits.
+	// OutboxWake: interaction, runctl → intake: a job may wait.
 	OutboxWake = "framerun.outbox.wake"
 	// Stranded: relay → status: a job was set aside, its run waits for nothing.
 	Stranded = "framerun.outbox.stranded"
@@ -28,7 +28,7 @@ const (
 	feed     = "framerun.event."
 )
 
-// Changed is the subject on which every writer tells query to look at a run again.
+// Changed is the subject on which whoever changes a run tells query to look at a run again.
 func Changed(run lifecycle.Ref) string { return changed + string(run.Kind) + "." + run.ID }
 
 // Progressed is the subject on which status tells query a worker's latest progress.

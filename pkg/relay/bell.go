@@ -1,6 +1,6 @@
 package relay
 
-// Bell wakes a lane of the same process: whoever has written an entry rings. The nil Bell wakes nobody.
+// Bell wakes a lane of the same process: whoever learns that something waits to be claimed rings.
 type Bell chan struct{}
 
 // NewBell is for one lane's Wake.

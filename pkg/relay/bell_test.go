@@ -2,7 +2,7 @@ package relay
 
 import "testing"
 
-// Catches a bell that makes its ringer wait, loses the only ring, or keeps count; and a nil one that panics.
+// Catches a bell that makes its ringer wait, loses the only ring, or keeps count.
 func TestBell(t *testing.T) {
 	b := NewBell()
 	for range 3 {
@@ -14,5 +14,4 @@ func TestBell(t *testing.T) {
 		t.Error("three rings before the lane woke are more than one")
 	default:
 	}
-	Bell(nil).Ring()
 }

@@ -1,7 +1,7 @@
 // Package relay carries the outbox to the world: claim under a lease, send, forget.
 //
 // The row comes first and the queue after (seed): what must be told is written in the row's own transaction, and a relay tells
-// it later, as often as it takes. What the relay's own process has written is handed to it already claimed, by the store. A message may arrive twice, when a relay dies between sending and forgetting; it never
+// it later, as often as it takes. What the relay's own process has written is handed to it by the store, already under a lease. A message may arrive twice, when a relay dies between sending and forgetting; it never
 // fails to arrive. What a destination will never take is set aside, so that it cannot hold up the others.
 package relay
 
@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// Batch is how many entries one round carries at most.
+	// Batch is how many entries are sent together at most.
 	Batch = 250
 	// Look is how long a lane sleeps at most when nobody wakes it: NATS may lose every hint.
 	Look = time.Second
 	// gather is the time between two rounds of a lane, unless a full batch shows that many wait. What comes alone leaves at once; what comes
 	// in a stream leaves together, and what the lane saves is free for the requests whose runs it carries.
 	gather = 50 * time.Millisecond
-	// Lease is how long a claimed entry is nobody else's. After a crash its entries leave this much later, so it is short;
+	// Lease is how long an entry that was claimed, or handed over, is nobody else's. After a crash its entries leave this much later, so it is short;
 	// sending must end well within it, so that only a relay that is frozen, or kept waiting by PostgreSQL, can be overtaken.
 	Lease, sending = 3 * time.Second, 2 * time.Second
 	// A failed entry waits longer each time, but never so long that a backlog outlives the fault by much.
@@ -46,6 +46,7 @@ type Sender[T any] interface {
 type Lane[T any] struct {
 	Name   string
 	Fresh  store.Fresh[T] // what this process has written; the zero Fresh if it writes nothing for this lane
+	Most   int            // entries that are sent together, where the destination takes them one by one; 0 stands for Batch
 	Claim  func(ctx context.Context, limit int, lease time.Duration) ([]store.Parcel[T], error)
 	Sender Sender[T]
 	Store  *store.Store
@@ -58,24 +59,28 @@ type Lane[T any] struct {
 
 // Run carries until ctx ends, and finishes what it was handed by then. It always returns nil: whatever goes wrong is tried again.
 func (l Lane[T]) Run(ctx context.Context) error {
+	l.Most = cmp.Or(l.Most, Batch)
 	var parcels []store.Parcel[T] // what woke the lane
-	var look bool                 // whether something waits to be claimed
-	var latest time.Time          // when the outbox is looked at in any case
+	var looks int                 // how often the outbox is to be looked at, because something waits to be claimed
+	var latest time.Time          // when it is looked at in any case
 	for ctx.Err() == nil {
 		began := time.Now()
-		parcels = l.handed(parcels)
-		if look || !began.Before(latest) {
+		arrived := l.carry(ctx, l.handed(parcels))
+		if looks > 0 || !began.Before(latest) {
 			claimed := l.claim(ctx)
-			parcels, look, latest = append(parcels, claimed...), len(claimed) > 0, began.Add(Look) // after some there may be more
+			looks, latest = max(looks-1, 0), began.Add(Look)
+			if len(claimed) > 0 {
+				looks = 1 // there may be more
+			}
+			arrived += l.carry(ctx, claimed)
 		}
-		arrived := l.carry(ctx, parcels)
 		parcels = nil
-		if arrived >= Batch { // more wait
+		if arrived >= l.Most { // more wait
 			continue
 		}
 		l.pause(ctx, gather-time.Since(began))
-		if arrived == 0 || !look {
-			parcels, look = l.rest(ctx, latest)
+		if arrived == 0 || looks == 0 {
+			parcels, looks = l.rest(ctx, latest, looks)
 		}
 	}
 	for parcels = l.handed(parcels); len(parcels) > 0; parcels = l.handed(nil) {
@@ -91,46 +96,40 @@ func (l Lane[T]) pause(ctx context.Context, length time.Duration) {
 	}
 }
 
-// rest waits for something to do, until the latest time for a look: for a parcel, or for the news that something is to be claimed.
-func (l Lane[T]) rest(ctx context.Context, latest time.Time) (parcels []store.Parcel[T], look bool) {
+// rest waits for something to do, until the latest time for a look: for a parcel, or for the news that something is to be claimed. Then
+// two looks are in place: at the first one an older entry of the same run may still be on its way.
+func (l Lane[T]) rest(ctx context.Context, latest time.Time, looks int) ([]store.Parcel[T], int) {
 	select {
 	case p := <-l.Fresh.Parcels:
-		return []store.Parcel[T]{p}, false
+		return []store.Parcel[T]{p}, looks
 	case <-l.Fresh.Waiting:
-		return nil, true
+		return nil, 2
 	case <-l.Wake:
-		return nil, true
+		return nil, 2
 	case <-time.After(time.Until(latest)):
-		return nil, true
 	case <-ctx.Done():
-		return nil, false
 	}
+	return nil, looks
 }
 
 // handed adds to parcels what was handed over meanwhile, up to a batch. What has waited for so long that sending it might outlast its
 // lease is left alone: it will be claimed.
 func (l Lane[T]) handed(parcels []store.Parcel[T]) []store.Parcel[T] {
-	for len(parcels) < Batch {
-		select {
-		case p := <-l.Fresh.Parcels:
-			parcels = append(parcels, p)
-			continue
-		default:
-		}
-		break
+	for len(parcels) < l.Most && len(l.Fresh.Parcels) > 0 { // nobody else takes from there
+		parcels = append(parcels, <-l.Fresh.Parcels)
 	}
 	return slices.DeleteFunc(parcels, func(p store.Parcel[T]) bool { return time.Until(p.Until) < sending })
 }
 
 func (l Lane[T]) claim(ctx context.Context) []store.Parcel[T] {
-	parcels, err := l.Claim(ctx, Batch, Lease)
+	parcels, err := l.Claim(ctx, l.Most, Lease)
 	if err != nil && ctx.Err() == nil {
 		l.Log.Warn("outbox not readable, trying again", "lane", l.Name, "error", err)
 	}
 	return parcels
 }
 
-// carry sends and settles parcels, and counts what arrived. What was claimed is settled even when ctx ends meanwhile.
+// carry sends and settles parcels, and counts what arrived. What it was given is settled even when ctx ends meanwhile.
 func (l Lane[T]) carry(ctx context.Context, parcels []store.Parcel[T]) (arrived int) {
 	if len(parcels) == 0 {
 		return 0

@@ -129,7 +129,10 @@ func (w *world) events(s Sender[lifecycle.Announcement]) Lane[lifecycle.Announce
 }
 
 // round claims, sends and settles one batch, and counts what arrived.
-func (l Lane[T]) round(ctx context.Context) (arrived int) { return l.carry(ctx, l.claim(ctx)) }
+func (l Lane[T]) round(ctx context.Context) (arrived int) {
+	l.Most = Batch
+	return l.carry(ctx, l.claim(ctx))
+}
 
 // run lets a lane carry until the test ends it, or is over. The lane must then end by itself.
 func run(t *testing.T, lane interface{ Run(context.Context) error }) (stop func()) {

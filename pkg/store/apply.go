@@ -239,7 +239,7 @@ var storeSteps = map[lifecycle.Kind]string{
 // stepsOf stores steps: the guarded rows, a timeline line for each step whether it was applied or came too late, and for the applied
 // ones the job and the effect if there is one, and the public event. It answers with a row for each line. The ids, which stand in the steps
 // too, are given once more so that the rows are found by their index, whatever is guessed about the number of steps. An entry is born under a
-// lease only if nothing older of its run waits for the same destination, for a run's messages leave in order.
+// lease only if nothing older of its run waits for the same destination, for a run's messages leave in order (asked as in claimDue).
 func stepsOf(kind lifecycle.Kind, alsoSet, alsoWhere string) string {
 	return fmt.Sprintf(`
 WITH step AS MATERIALIZED (
@@ -267,7 +267,8 @@ WITH step AS MATERIALIZED (
 	SELECT destination, message.work, '%[1]s', id, attempt, message.stage, message.seq, traceparent,
 		clock_timestamp() + free.term * interval '1 millisecond', (free.term > 0)::integer
 	FROM step JOIN line ON run_id = id,
-		LATERAL (VALUES ('jobs', step.work, step.stage, NULL, 0), ('events', '', NULL, line.seq, event_term), (step.effect, '', NULL, line.seq, effect_term))
+		LATERAL (VALUES ('jobs', step.work, step.stage, NULL, 0), ('events', '', NULL, line.seq, event_term),
+			(step.effect, '', NULL, line.seq, effect_term))
 			AS message (destination, work, stage, seq, term),
 		LATERAL (SELECT CASE WHEN message.term > 0 AND NOT EXISTS (
 			SELECT FROM outbox older WHERE older.run_id = step.id AND older.state = 'pending'
@@ -276,8 +277,8 @@ WITH step AS MATERIALIZED (
 	ORDER BY n
 	RETURNING id, run_id, destination, tries
 )
-SELECT line.seq, born.event, born.effect
-FROM step JOIN line ON line.run_id = step.id LEFT JOIN (SELECT run_id, `+bornOf("event", "destination = 'events'")+`, `+
-		bornOf("effect", "destination NOT IN ('jobs', 'events')")+` FROM told GROUP BY run_id) AS born ON born.run_id = step.id
+SELECT line.seq, born.event, born.effect FROM step JOIN line ON line.run_id = step.id LEFT JOIN (
+	SELECT run_id, `+bornOf("event", "destination = 'events'")+`, `+bornOf("effect", "destination NOT IN ('jobs', 'events')")+`
+	FROM told GROUP BY run_id) AS born ON born.run_id = step.id
 ORDER BY n`, kind, alsoSet, alsoWhere)
 }

@@ -44,7 +44,7 @@ func (s *Store) ClaimDecisions(ctx context.Context, limit int, lease time.Durati
 // ClaimDesigns leases up to limit completed runs that are due to land in the design registry, oldest first. A run that was deleted
 // after its completion lands like any other: the designer put away the run, not its design.
 func (s *Store) ClaimDesigns(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Landing], error) {
-	claimed, err := s.claim(ctx, claimDue, limit, lease, designs, "")
+	claimed, err := s.claim(ctx, designs, "", limit, lease)
 	if err != nil || len(claimed) == 0 {
 		return nil, err
 	}
@@ -94,5 +94,5 @@ func (s *Store) announced(ctx context.Context, entries []claimed) (map[int64]ann
 // Skip lets go of an entry that need not be told any more; the cause is kept for the operator.
 func (s *Store) Skip(ctx context.Context, id int64, tries int, cause string) error {
 	return failed(ctx, "skip an entry", s.exec(ctx, `UPDATE outbox SET state = 'skipped', settled_at = now(), last_error = $3
-WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, cause))
+WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, legible(cause)))
 }

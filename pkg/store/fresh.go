@@ -16,25 +16,27 @@ type Fresh[T any] struct {
 
 // FreshJobs hands new jobs of one kind of work over. Like all of its kind it is to be called before the store writes anything.
 func (s *Store) FreshJobs(work string, lease time.Duration) Fresh[lifecycle.Job] {
-	if s.fresh.jobs == nil {
-		s.fresh.jobs = map[string]*handover[lifecycle.Job]{}
-	}
-	return open(lease, func(h *handover[lifecycle.Job]) { s.fresh.jobs[work] = h })
+	h := newHandover[lifecycle.Job](lease)
+	s.fresh.jobs[work] = h
+	return h.fresh()
 }
 
 // FreshEvents hands new public events over.
 func (s *Store) FreshEvents(lease time.Duration) Fresh[lifecycle.Announcement] {
-	return open(lease, func(h *handover[lifecycle.Announcement]) { s.fresh.events = h })
+	s.fresh.events = newHandover[lifecycle.Announcement](lease)
+	return s.fresh.events.fresh()
 }
 
 // FreshDecisions hands decisions over that are to be told to the result document.
 func (s *Store) FreshDecisions(lease time.Duration) Fresh[lifecycle.Announcement] {
-	return open(lease, func(h *handover[lifecycle.Announcement]) { s.fresh.decisions = h })
+	s.fresh.decisions = newHandover[lifecycle.Announcement](lease)
+	return s.fresh.decisions.fresh()
 }
 
 // FreshDesigns hands completed runs over that are to land in the design registry.
 func (s *Store) FreshDesigns(lease time.Duration) Fresh[lifecycle.Landing] {
-	return open(lease, func(h *handover[lifecycle.Landing]) { s.fresh.designs = h })
+	s.fresh.designs = newHandover[lifecycle.Landing](lease)
+	return s.fresh.designs.fresh()
 }
 
 // fresh are the lanes of this process, by what they carry. Nobody is handed what has no lane here.
@@ -55,11 +57,11 @@ type handover[T any] struct {
 // nothing more: what it cannot carry soon, others may claim.
 const onTheWay = 1024
 
-func open[T any](lease time.Duration, keep func(*handover[T])) Fresh[T] {
-	h := &handover[T]{lease, make(chan Parcel[T], onTheWay), make(chan struct{}, 1)}
-	keep(h)
-	return Fresh[T]{h.parcels, h.waiting}
+func newHandover[T any](lease time.Duration) *handover[T] {
+	return &handover[T]{lease, make(chan Parcel[T], onTheWay), make(chan struct{}, 1)}
 }
+
+func (h *handover[T]) fresh() Fresh[T] { return Fresh[T]{h.parcels, h.waiting} }
 
 // term is the lease in milliseconds that an entry is to be born with; 0 if it is to be claimed.
 func (h *handover[T]) term() int64 {
@@ -69,21 +71,20 @@ func (h *handover[T]) term() int64 {
 	return h.lease.Milliseconds()
 }
 
-// hand passes an entry on that was born under a lease, not before began; nil stands for one that was not.
+// hand passes an entry on that was born under a lease, not before began; nil stands for one that was not, and has to be claimed.
 func (h *handover[T]) hand(began time.Time, entry *int64, load T) {
-	if h == nil {
-		return
-	}
-	if entry != nil {
+	switch {
+	case h == nil:
+	case entry == nil:
+		select {
+		case h.waiting <- struct{}{}:
+		default: // one token says it all
+		}
+	default:
 		select {
 		case h.parcels <- Parcel[T]{ID: *entry, Tries: 1, Load: load, Until: began.Add(h.lease)}:
-			return
 		default: // too many at once: the lease will run out
 		}
-	}
-	select {
-	case h.waiting <- struct{}{}:
-	default:
 	}
 }
 
@@ -94,7 +95,7 @@ type born struct {
 	Effect *int64 `db:"effect"`
 }
 
-// handOver passes on what an applied step has written, once it is committed.
+// handOver passes on what a creation or an applied step has written, once it is committed.
 func (s *Store) handOver(began time.Time, d lifecycle.Decision, b born) {
 	if d.Job != lifecycle.NoJob {
 		job := lifecycle.Job{Run: d.Next, Stage: d.Job, Attempt: d.Next.Attempt, Traceparent: d.Event.Traceparent}

@@ -190,6 +190,7 @@ func (g *group[C, R]) setOff(leader *member[C, R]) []*member[C, R] {
 	if len(batch) > 1 {
 		g.crowds++
 	}
+	g.next() // those who stay may be many
 	return batch
 }
 

@@ -186,8 +186,8 @@ func firstWords(kind lifecycle.Kind) string {
 	ORDER BY n
 	RETURNING id, run_id, destination, tries
 )
-SELECT project, caller, source, created_at, born.job, born.event
-FROM asked LEFT JOIN made USING (id) LEFT JOIN (SELECT run_id, `+bornOf("job", "destination = 'jobs'")+`, `+bornOf("event", "destination = 'events'")+`
+SELECT project, caller, source, created_at, born.job, born.event FROM asked LEFT JOIN made USING (id) LEFT JOIN (
+	SELECT run_id, `+bornOf("job", "destination = 'jobs'")+`, `+bornOf("event", "destination = 'events'")+`
 	FROM told GROUP BY run_id) AS born ON born.run_id = made.id
 ORDER BY n`, kind)
 }

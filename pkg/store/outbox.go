@@ -27,7 +27,7 @@ type Parcel[T any] struct {
 func (s *Store) ClaimJobs(work string) func(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
 	return func(ctx context.Context, limit int, lease time.Duration) ([]Parcel[lifecycle.Job], error) {
 		for {
-			claimed, err := s.claim(ctx, claimDue, limit, lease, "jobs", work)
+			claimed, err := s.claim(ctx, "jobs", work, limit, lease)
 			if err != nil || len(claimed) == 0 {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ func (s *Store) ClaimEvents(ctx context.Context, limit int, lease time.Duration)
 }
 
 func (s *Store) claimAnnouncements(ctx context.Context, destination string, limit int, lease time.Duration) ([]Parcel[lifecycle.Announcement], error) {
-	claimed, err := s.claim(ctx, claimDue, limit, lease, destination, "")
+	claimed, err := s.claim(ctx, destination, "", limit, lease)
 	if err != nil || len(claimed) == 0 {
 		return nil, err
 	}
@@ -130,9 +130,9 @@ type claimed struct {
 	Traceparent *string        `db:"traceparent"`
 }
 
-func (s *Store) claim(ctx context.Context, query string, limit int, lease time.Duration, args ...any) ([]claimed, error) {
+func (s *Store) claim(ctx context.Context, destination, work string, limit int, lease time.Duration) ([]claimed, error) {
 	var entries []claimed
-	err := s.many(ctx, &entries, query, append([]any{limit, lease.Milliseconds()}, args...)...)
+	err := s.many(ctx, &entries, claimDue, limit, lease.Milliseconds(), destination, work)
 	return entries, failed(ctx, "claim the outbox", err)
 }
 
@@ -157,7 +157,8 @@ WITH due AS (
 SELECT id, tries, kind, run_id, attempt, stage, traceparent FROM leased, ` + asynchronously + ` ORDER BY id`
 
 // asynchronously lets a statement that joins it commit without waiting for the disk. Should PostgreSQL crash in that moment, a lease or the
-// news that an entry has arrived is forgotten, and the entry is sent again: that may happen anyway.
+// news that an entry has arrived is forgotten, and it is sent again, as it may be after any crash; of several entries of one run all of them, in
+// their order.
 const asynchronously = `(SELECT set_config('synchronous_commit', 'off', true)) AS asynchronously`
 
 // runsOf reads the runs that the entries speak of, deleted or not, and tells which of them it cannot read.
@@ -197,13 +198,11 @@ type Failure struct {
 
 // Retry gives entries back that will be tried again.
 func (s *Store) Retry(ctx context.Context, failures ...Failure) error {
-	if len(failures) == 0 {
-		return nil
-	}
-	ids, tries, waits, causes := make([]int64, len(failures)), make([]int64, len(failures)), make([]int64, len(failures)), make([]string, len(failures))
-	for i, f := range failures {
-		ids[i], tries[i], waits[i] = f.ID, int64(f.Tries), f.Wait.Milliseconds()
-		causes[i] = strings.ReplaceAll(strings.ToValidUTF8(f.Cause, "\uFFFD"), "\x00", "")
+	var ids, tries, waits []int64
+	var causes []string
+	for _, f := range failures {
+		ids, tries, waits = append(ids, f.ID), append(tries, int64(f.Tries)), append(waits, f.Wait.Milliseconds())
+		causes = append(causes, legible(f.Cause))
 	}
 	return failed(ctx, "put entries back", s.exec(ctx, retry, pq.Array(ids), pq.Array(tries), pq.Array(waits), pq.Array(causes)))
 }
@@ -213,10 +212,15 @@ const retry = `UPDATE outbox SET due_at = now() + wait * interval '1 millisecond
 FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[]) AS failed (id, tries, wait, cause)
 WHERE outbox.id = ANY($1) AND outbox.id = failed.id AND outbox.tries = failed.tries AND state = 'pending'`
 
+// legible is a cause as PostgreSQL takes it, whatever a destination has put into its error.
+func legible(cause string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(cause, "\uFFFD"), "\x00", "")
+}
+
 // SetAside takes an entry out of the way that can never be delivered. It stays for the operator; of a job, service status fails the run.
 func (s *Store) SetAside(ctx context.Context, id int64, tries int, cause string) error {
 	return failed(ctx, "set an entry aside", s.exec(ctx, `UPDATE outbox SET state = 'set_aside', settled_at = now(), last_error = $3
-WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, cause))
+WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, legible(cause)))
 }
 
 func (s *Store) skip(ctx context.Context, ids []int64) error {

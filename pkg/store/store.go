@@ -106,6 +106,7 @@ func Connect(dsn string, o Options) (*sqlx.DB, error) {
 
 // gather sets up the groups in which runs are stored, changed and read together, one for each kind.
 func (s *Store) gather() {
+	s.fresh.jobs = map[string]*handover[lifecycle.Job]{}
 	s.creates = map[lifecycle.Kind]*group[Creation, lifecycle.Run]{}
 	s.applies = map[lifecycle.Kind]*group[lifecycle.Command, Applied]{}
 	s.reads = map[lifecycle.Kind]*group[wish, lifecycle.Run]{}

@@ -1,4 +1,4 @@
-// Command intake takes requests for new runs, and carries the outbox to SQS and to the public feed. It is the only sender to SQS.
+// Command intake takes requests for new runs, and carries jobs to SQS and its public events to the feed. It is the only sender to SQS.
 package main
 
 import (

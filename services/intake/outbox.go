@@ -13,31 +13,30 @@ import (
 	"framerun.dev/pkg/store"
 )
 
-// carry sets up the lanes of the outbox: one for each kind of work, so that no queue waits for another, and one to the public feed. What
-// this service writes is handed to them; for what others write they are woken by hints, and look for themselves every second.
+// carry sets up what works on the outbox: a lane for each kind of work, so that no queue waits for another, and the one to the public feed.
+// What this service writes is handed to them; for what others write they are woken by hints, and look for themselves every second.
 func carry(parts *app.Parts, queues *jobs.Queues) ([]func(context.Context) error, error) {
-	m, count := newOutboxMetrics(parts), parts.Carried()
-	announcing, err := parts.Announcing(count("events"))
+	announced := relay.NewBell()
+	announcing, err := parts.Announcing(announced)
 	if err != nil {
 		return nil, err
 	}
-	lanes, bells := []func(context.Context) error{m.watch, sortJobs(parts), announcing}, map[lifecycle.Kind][]relay.Bell{}
+	background := []func(context.Context) error{newOutboxMetrics(parts).watch, sortJobs(parts), announcing}
+	bells := map[relay.Bell]lifecycle.Kind{announced: ""} // events are handed to the lanes of those who write them
 	for work := range queues.URLs {
 		kind, waits := lifecycle.WF2Des, relay.NewBell()
 		if work == string(lifecycle.Code2WF) {
 			kind = lifecycle.Code2WF
 		}
-		bells[kind] = append(bells[kind], waits)
-		lanes = append(lanes, relay.Lane[lifecycle.Job]{Name: "jobs of " + work, Fresh: parts.Store.FreshJobs(work, relay.Lease),
-			Claim: parts.Store.ClaimJobs(work), Sender: queues, Store: parts.Store, Wake: waits, Log: parts.Log, Count: count("jobs"),
+		bells[waits] = kind
+		background = append(background, relay.Lane[lifecycle.Job]{Name: "jobs of " + work, Fresh: parts.Store.FreshJobs(work, relay.Lease),
+			Claim: parts.Store.ClaimJobs(work), Sender: queues, Store: parts.Store, Wake: waits, Log: parts.Log, Count: parts.Carried("jobs"),
 			SetAside: parts.Bus.TellStranded}.Run)
 	}
-	return lanes, parts.Bus.HearOutbox(func(said lifecycle.Kind) {
-		for kind, all := range bells {
-			for _, bell := range all {
-				if said == kind || said == "" {
-					bell.Ring()
-				}
+	return background, parts.Bus.HearOutbox(func(said lifecycle.Kind) {
+		for bell, kind := range bells {
+			if said == kind || said == "" {
+				bell.Ring()
 			}
 		}
 	})

@@ -23,8 +23,8 @@ func readDocuments(env *app.Env) *resultdoc.Documents {
 }
 
 // tell sets up the lane that takes decisions from the outbox to the result documents.
-func tell(parts *app.Parts, documents *resultdoc.Documents, count func(result string, n int)) func(context.Context) error {
-	lane := relay.Lane[lifecycle.Announcement]{Name: "documents", Fresh: parts.Store.FreshDecisions(relay.Lease), Claim: parts.Store.ClaimDecisions,
-		Sender: documents, Store: parts.Store, Log: parts.Log, Count: count}
+func tell(parts *app.Parts, documents *resultdoc.Documents) func(context.Context) error {
+	lane := relay.Lane[lifecycle.Announcement]{Name: "documents", Most: 50, Fresh: parts.Store.FreshDecisions(relay.Lease), Claim: parts.Store.ClaimDecisions,
+		Sender: documents, Store: parts.Store, Log: parts.Log, Count: parts.Carried("documents")}
 	return lane.Run
 }

@@ -1,5 +1,5 @@
 // Command interaction takes people's decisions about a run: confirm or reject, cancel, placement, feedback, delete. It carries those
-// about what a worker parsed to the result document.
+// about what a worker parsed to the result document, and its public events to the feed.
 package main
 
 import (
@@ -28,16 +28,15 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 		return err
 	}
 	s := &server{store: parts.Store, people: people, told: parts.Bus.Told}
-	count := parts.Carried()
-	announcing, err := parts.Announcing(count("events"))
+	announcing, err := parts.Announcing(nil)
 	if err != nil {
 		return err
 	}
-	serving := app.Serving{Routes: s.routes(), Checks: []app.Check{{Name: "documentdb", Off: true}}, Background: []func(context.Context) error{announcing}}
+	serving := app.Serving{Routes: s.routes(), Background: []func(context.Context) error{announcing}, Checks: []app.Check{{Name: "documentdb", Off: true}}}
 	if documents != nil {
 		defer documents.Close(context.WithoutCancel(ctx))
 		serving.Checks = []app.Check{{Name: "documentdb", Ask: documents.Ping}}
-		serving.Background = append(serving.Background, tell(parts, documents, count("documents")))
+		serving.Background = append(serving.Background, tell(parts, documents))
 	}
 	return parts.Serve(ctx, serving)
 }

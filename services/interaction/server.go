@@ -13,7 +13,7 @@ import (
 type server struct {
 	store  *store.Store
 	people *auth.People
-	told   func(lifecycle.Ref) // a run has changed
+	told   func(lifecycle.Ref) // a run has changed, and a job of it may wait
 }
 
 func (s *server) routes() *web.Router {

@@ -79,7 +79,7 @@ func (s *hand) bus() (*events.Bus, error) {
 	return events.Connect(address, "runctl", slog.New(slog.DiscardHandler))
 }
 
-// told says after a change what every writer says, so that the services look at once. They look by themselves a second later, so what
+// told says after a change what interaction says, so that the services look at once. They look by themselves a second later, so what
 // goes wrong here is only worth a warning.
 func (s *hand) told(run lifecycle.Ref) {
 	bus, err := s.bus()

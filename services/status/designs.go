@@ -29,8 +29,8 @@ func readRegistry(env *app.Env) *designs.Registry {
 }
 
 // land sets up the lane that takes completed runs from the outbox to the registry.
-func land(parts *app.Parts, registry *designs.Registry, count func(result string, n int)) func(context.Context) error {
+func land(parts *app.Parts, registry *designs.Registry) func(context.Context) error {
 	lane := relay.Lane[lifecycle.Landing]{Name: "designs", Fresh: parts.Store.FreshDesigns(relay.Lease), Claim: parts.Store.ClaimDesigns,
-		Sender: registry, Store: parts.Store, Log: parts.Log, Count: count}
+		Sender: registry, Store: parts.Store, Log: parts.Log, Count: parts.Carried("designs")}
 	return lane.Run
 }

@@ -1,6 +1,6 @@
 // Command status hears the AI workers: it takes the signed ai-status webhook and is the only service that writes completed and failed. Where
 // nobody can be heard any more (a silent worker, a job that nobody was given or has done) it speaks in the worker's place. It lands
-// completed designs in the platform's registry.
+// completed designs in the platform's registry, and carries its public events to the feed.
 package main
 
 import (
@@ -46,8 +46,7 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 		account: lifecycle.Actor{Voice: lifecycle.Backend, Name: account}, pulse: pulse{deadlines: deadlines},
 		documents: outside.reader(),
 	}
-	count := parts.Carried()
-	announcing, err := parts.Announcing(count("events"))
+	announcing, err := parts.Announcing(nil)
 	if err != nil {
 		return err
 	}
@@ -59,7 +58,7 @@ func run(ctx context.Context, lookup func(string) (string, bool), out io.Writer)
 		background = append(background, newReaper(s, deadlines, dry, parts.Log, parts.Metrics).run)
 	}
 	if outside.registry != nil {
-		background = append(background, land(parts, outside.registry, count("designs")))
+		background = append(background, land(parts, outside.registry))
 	}
 	watches, err := s.watchDeadLetters(ctx, letters, parts)
 	if err != nil {

@@ -71,7 +71,7 @@ func configure(quick bool) (config, error) {
 		clients:  []int{1, 4, 16, 64, 256}, sizes: []int64{10_000, 1_000_000, 5_000_000}, waiters: []int{1_000, 10_000},
 	}
 	if quick {
-		c.pace.length, c.patience, c.history = 700*time.Millisecond, time.Second, 100_000
+		c.pace.length, c.history = 700*time.Millisecond, 100_000
 	}
 	for name, set := range map[string]func(n int){
 		"PORT_BASE": func(n int) { c.portBase = n },

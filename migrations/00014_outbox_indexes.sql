@@ -1,7 +1,7 @@
 -- The two indexes of what is pending in the outbox, each for one question and with nothing in it that might answer the other. While both
 -- began with the destination, PostgreSQL, which had last seen the table empty, took either of them for "is something older of the same run
 -- pending?", and a claim read all that waited once for each entry (28 ms instead of 2 while 3,000 runs a second were created). The claims of
--- programs from before this migration find no better way than that.
+-- programs from before this migration find no better way than that: best run it while little waits in the outbox.
 
 -- +goose NO TRANSACTION
 -- +goose Up

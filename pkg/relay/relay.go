@@ -22,6 +22,8 @@ const (
 	Batch = 250
 	// Look is how long a lane sleeps at most when nobody wakes it: NATS may lose every hint.
 	Look = time.Second
+	// breath is the time after a look in vain before a lane that is woken looks again: what waits may wait for something that is down.
+	breath = 250 * time.Millisecond
 	// gather is the time between two rounds of a lane, unless a full batch shows that many wait. What comes alone leaves at once; what comes
 	// in a stream leaves together, and what the lane saves is free for the requests whose runs it carries.
 	gather = 50 * time.Millisecond
@@ -61,32 +63,52 @@ type Lane[T any] struct {
 func (l Lane[T]) Run(ctx context.Context) error {
 	l.Most = cmp.Or(l.Most, Batch)
 	var parcels []store.Parcel[T] // what woke the lane
-	var looks int                 // how often the outbox is to be looked at, because something waits to be claimed
-	var latest time.Time          // when it is looked at in any case
+	var look looking
 	for ctx.Err() == nil {
 		began := time.Now()
 		arrived := l.carry(ctx, l.handed(parcels))
-		if looks > 0 || !began.Before(latest) {
+		if !began.Before(look.next) {
 			claimed := l.claim(ctx)
-			looks, latest = max(looks-1, 0), began.Add(Look)
-			if len(claimed) > 0 {
-				looks = 1 // there may be more
-			}
-			arrived += l.carry(ctx, claimed)
+			found := l.carry(ctx, claimed)
+			look.done(began, found > 0, len(claimed) == 0)
+			arrived += found
 		}
 		parcels = nil
 		if arrived >= l.Most { // more wait
 			continue
 		}
 		l.pause(ctx, gather-time.Since(began))
-		if arrived == 0 || looks == 0 {
-			parcels, looks = l.rest(ctx, latest, looks)
+		if arrived == 0 || time.Now().Before(look.next) {
+			parcels = l.rest(ctx, &look)
 		}
 	}
-	for parcels = l.handed(parcels); len(parcels) > 0; parcels = l.handed(nil) {
-		l.carry(ctx, parcels)
+	for len(parcels)+len(l.Fresh.Parcels) > 0 {
+		l.carry(ctx, l.handed(parcels))
+		parcels = nil
 	}
 	return nil
+}
+
+// looking says when the outbox is looked at next. The zero looking: at once.
+type looking struct {
+	next    time.Time
+	soonest time.Time // a lane that is woken looks no sooner
+	again   bool      // the lane was woken: if the look finds nothing, an older entry of the same run may be on its way, so that one more is due
+}
+
+func (l *looking) woken() { l.next, l.again = l.soonest, true }
+
+// done is called after a look that began then: carried says that some of what it found has arrived, empty that it found nothing.
+func (l *looking) done(began time.Time, carried, empty bool) {
+	l.soonest = began.Add(breath)
+	switch {
+	case carried: // there may be more
+		l.next, l.soonest = began, began
+	case empty && l.again:
+		l.next, l.again = l.soonest, false
+	default:
+		l.next = began.Add(Look)
+	}
 }
 
 func (l Lane[T]) pause(ctx context.Context, length time.Duration) {
@@ -96,20 +118,19 @@ func (l Lane[T]) pause(ctx context.Context, length time.Duration) {
 	}
 }
 
-// rest waits for something to do, until the latest time for a look: for a parcel, or for the news that something is to be claimed. Then
-// two looks are in place: at the first one an older entry of the same run may still be on its way.
-func (l Lane[T]) rest(ctx context.Context, latest time.Time, looks int) ([]store.Parcel[T], int) {
+// rest waits for something to do, until the next look: for a parcel, or for the news that something is to be claimed.
+func (l Lane[T]) rest(ctx context.Context, look *looking) []store.Parcel[T] {
 	select {
 	case p := <-l.Fresh.Parcels:
-		return []store.Parcel[T]{p}, looks
+		return []store.Parcel[T]{p}
 	case <-l.Fresh.Waiting:
-		return nil, 2
+		look.woken()
 	case <-l.Wake:
-		return nil, 2
-	case <-time.After(time.Until(latest)):
+		look.woken()
+	case <-time.After(time.Until(look.next)):
 	case <-ctx.Done():
 	}
-	return nil, looks
+	return nil
 }
 
 // handed adds to parcels what was handed over meanwhile, up to a batch. What has waited for so long that sending it might outlast its

@@ -138,7 +138,7 @@ func (g *group[C, R]) room() bool {
 	case 0:
 		return g.flights < max(singlesMost, g.alone)
 	case 1:
-		return len(g.waiting) >= enough
+		return g.flights <= singlesMost && len(g.waiting) >= enough // who may all wait for one row
 	}
 	return false
 }

@@ -207,9 +207,11 @@ func (s *Store) Retry(ctx context.Context, failures ...Failure) error {
 	return failed(ctx, "put entries back", s.exec(ctx, retry, pq.Array(ids), pq.Array(tries), pq.Array(waits), pq.Array(causes)))
 }
 
-// The ids stand twice in it so that the entries are found by their key, whatever is guessed about their number.
-const retry = `UPDATE outbox SET due_at = now() + wait * interval '1 millisecond', last_error = cause
-FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[]) AS failed (id, tries, wait, cause)
+// The entries are found by their key, whatever is guessed about their number, and locked in one order by everybody.
+const retry = `
+WITH held AS MATERIALIZED (SELECT id FROM outbox WHERE id = ANY($1) ORDER BY id FOR UPDATE)
+UPDATE outbox SET due_at = now() + wait * interval '1 millisecond', last_error = cause
+FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[]) AS failed (id, tries, wait, cause) JOIN held USING (id)
 WHERE outbox.id = ANY($1) AND outbox.id = failed.id AND outbox.tries = failed.tries AND state = 'pending'`
 
 // legible is a cause as PostgreSQL takes it, whatever a destination has put into its error.

@@ -26,7 +26,8 @@ type entriesCommand struct {
 func (entriesCommand) Help() string {
 	return `An entry is written in the transaction of the change that it tells of, and is gone as soon as it is told. So what you see here has not been told (yet):
 
-    pending     the service that carries it (intake jobs and events, interaction documents, status designs) does so when it is DUE, again and again, oldest first
+    pending     the service that carries it (intake jobs, interaction documents, status designs, every service its own events) does so when it is DUE, again and
+                again, oldest first; what it has just written itself is under way from the beginning: one of the TRIES
     set_aside   its destination said that it will never take it; of a job that waits, service status has failed the run
     skipped     nobody wanted it any more (the run had ended), or an operator let it go
 

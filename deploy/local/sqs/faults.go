@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -52,6 +53,7 @@ type faults struct {
 	mu      sync.Mutex
 	now     Faults
 	changed chan struct{} // closed, and replaced, by SetFaults
+	hanging atomic.Int64
 }
 
 func (f *Faults) hits(operation string) bool {
@@ -65,15 +67,27 @@ func (s *Server) admit(ctx context.Context, operation string) error {
 		if healed == nil {
 			return err
 		}
-		select {
-		case <-healed:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.done:
-			return refuse("ServiceUnavailable", "The server is closing.")
+		if err := s.hang(ctx, healed); err != nil {
+			return err
 		}
 	}
 }
+
+func (s *Server) hang(ctx context.Context, healed <-chan struct{}) error {
+	s.faults.hanging.Add(1)
+	defer s.faults.hanging.Add(-1)
+	select {
+	case <-healed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.done:
+		return refuse("ServiceUnavailable", "The server is closing.")
+	}
+}
+
+// Hanging is how many requests are left without an answer now.
+func (s *Server) Hanging() int { return int(s.faults.hanging.Load()) }
 
 // door gives a channel when the request hangs: closed when to ask again.
 func (f *faults) door(operation string) (<-chan struct{}, error) {

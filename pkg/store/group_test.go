@@ -278,6 +278,29 @@ func TestManyNeedNotWaitForACrowd(t *testing.T) {
 	})
 }
 
+// Catches a flood of single batches beside a crowd, because many wait for one run that is busy and cannot come along.
+func TestManyWhoWaitForOneRunBringNoFlood(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := closed(t)
+		a.ask(5, "run")
+		a.ask(6, "another")
+		a.land(numbers, 0, 1, 2, 3)
+		a.mustLog(t, "1 2 3 4 5,6")
+		for n := range 2 * enough {
+			a.ask(100+n, "run")
+		}
+		a.askAll(300, 400)
+		if beside := a.count() - 5; beside != singlesMost {
+			t.Errorf("%d batches are in flight beside a crowd", beside)
+		}
+		for i := 4; i < a.count(); i++ {
+			a.land(numbers, i)
+		}
+		a.mustBeEmpty(t)
+	})
+}
+
 // Catches a crowd that is torn apart because several flights land before the one who was called has woken.
 func TestLandingsAtOnceCallOneLeader(t *testing.T) {
 	t.Parallel()

@@ -51,16 +51,20 @@ func (w *world) create(t *testing.T, n int) []string {
 	t.Helper()
 	ids := make([]string, n)
 	for i := range ids {
-		ids[i] = uuid.NewV7().String()
-		_, err := w.Create(t.Context(), store.Creation{By: designer, Run: lifecycle.Run{
-			Ref: lifecycle.Ref{Kind: lifecycle.Code2WF, ID: ids[i]}, Tenant: tenant, FigmaFileKey: "file", ScreenID: "screen",
-			PageImportID: platform.PageImportID,
-		}})
-		if err != nil {
+		c := creation()
+		if _, err := w.Create(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
+		ids[i] = c.Run.ID
 	}
 	return ids
+}
+
+func creation() store.Creation {
+	return store.Creation{By: designer, Run: lifecycle.Run{
+		Ref: lifecycle.Ref{Kind: lifecycle.Code2WF, ID: uuid.NewV7().String()}, Tenant: tenant, FigmaFileKey: "file", ScreenID: "screen",
+		PageImportID: platform.PageImportID,
+	}}
 }
 
 // entry is a row of the outbox.

@@ -1,8 +1,13 @@
 package store
 
 import (
+	"encoding/json/v2"
 	"testing"
+	"time"
+	"uuid"
 
+	"framerun.dev/migrations/platform"
+	"framerun.dev/pkg/lifecycle"
 	"github.com/jmoiron/sqlx"
 )
 
@@ -55,6 +60,51 @@ func TestAClaimPlannedWhileNothingWaited(t *testing.T) {
 	if index, looked := p.of("outbox_1"); index != "outbox_pkey" || looked > 100 {
 		t.Errorf("to lease them, %d entries were looked at by %s", looked, index)
 	}
+}
+
+// Catches a step that takes another index than the run's own to ask for what is older, because nothing waited when it was planned: while a
+// destination is down, every step would read all that waits for it.
+func TestAStepPlannedWhileNothingWaited(t *testing.T) {
+	t.Parallel()
+	s := openSmall(t, 1)
+	if _, err := s.db.ExecContext(t.Context(), `VACUUM ANALYZE outbox`); err != nil {
+		t.Fatal(err)
+	}
+	run, err := s.Create(t.Context(), Creation{By: lifecycle.Actor{Voice: lifecycle.User, Name: platform.UserPlugin}, Run: lifecycle.Run{
+		Ref: lifecycle.Ref{Kind: lifecycle.Code2WF, ID: uuid.NewV7().String()}, FigmaFileKey: "file", ScreenID: "screen", PageImportID: platform.PageImportID,
+		Tenant: lifecycle.Tenant{OrganizationID: platform.OrganizationID, ProjectID: platform.ProjectID},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.planBefore(t, func(conn *sqlx.Conn) error {
+		_, err := conn.ExecContext(t.Context(), `INSERT INTO outbox (destination, kind, run_id, attempt, seq)
+			SELECT 'events', 'wf2des', n::text, 1, 1 FROM generate_series(1, 3000) n`)
+		if err == nil {
+			_, err = conn.ExecContext(t.Context(), `UPDATE code2wf SET status = '0', error_message = NULL`) // the step is taken once more
+		}
+		return err
+	}, storeSteps[lifecycle.Code2WF], failing(t, run), `{`+run.ID+`}`)
+	if index, looked := p.of("older"); index != "outbox_run_idx" || looked < 1 || looked > 4 {
+		t.Errorf("for what is older, %d entries were looked at by %q", looked, index)
+	}
+}
+
+// failing is the failure of a run on its way into the statement.
+func failing(t *testing.T, run lifecycle.Run) string {
+	t.Helper()
+	cmd := lifecycle.Command{Verb: lifecycle.Fail, Run: run.Ref, By: lifecycle.Actor{Voice: lifecycle.Worker, Name: platform.UserWorker}, Attempt: 1, Message: "It failed."}
+	d, err := lifecycle.Decide(run, cmd, run.UpdatedAt.Add(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := step{0, run, d}.row()
+	row.EventTerm = 3000
+	body, err := json.Marshal([]stepRow{row})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
 }
 
 // of finds the scan of a table. What is looked at is counted for each time that the scan begins anew.

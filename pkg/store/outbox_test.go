@@ -267,6 +267,32 @@ func TestRetryWaits(t *testing.T) {
 	}
 }
 
+// Catches many that are put back as if they were one: with another's wait or cause, or although another relay holds one of them by now;
+// and a cause that PostgreSQL cannot keep and for whose sake none of them is put back.
+func TestManyAreRetriedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for range 4 {
+		w.create(t, w.creation(lifecycle.Code2WF))
+	}
+	p := w.claimJobs(t, 4)
+	w.exec(t, `UPDATE outbox SET tries = 2 WHERE id = $1`, p[1].ID)
+	must(t, w.Retry(t.Context()))
+	must(t, w.Retry(t.Context(),
+		store.Failure{ID: p[3].ID, Tries: 1, Wait: 3 * time.Hour, Cause: "busy, {\"down\"}, NULL"},
+		store.Failure{ID: p[1].ID, Tries: 1, Wait: 2 * time.Hour, Cause: "late"},
+		store.Failure{ID: p[0].ID, Tries: 1, Wait: time.Hour, Cause: "not\x00 text: \xff\xfe!"}))
+	got := w.columns(t, `SELECT id, tries, round(extract(epoch FROM due_at - clock_timestamp()) / 3600)::bigint AS hours, coalesce(last_error, '') AS cause
+FROM outbox WHERE destination = 'jobs' ORDER BY id`)
+	want := []map[string]any{
+		{"id": p[0].ID, "tries": int64(1), "hours": int64(1), "cause": "not text: \uFFFD!"}, {"id": p[1].ID, "tries": int64(2), "hours": int64(0), "cause": ""},
+		{"id": p[2].ID, "tries": int64(1), "hours": int64(0), "cause": ""}, {"id": p[3].ID, "tries": int64(1), "hours": int64(3), "cause": "busy, {\"down\"}, NULL"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Catches a job sent for nobody: the run ended or was queued anew before the job left. It is kept, marked skipped, and the next
 // attempt's own job leaves.
 func TestUnwantedJobsAreSkipped(t *testing.T) {

@@ -221,7 +221,7 @@ func TestOutboxIsTunedAsAQueue(t *testing.T) {
 		autovacuum_vacuum_cost_delay=0
 		autovacuum_vacuum_scale_factor=0
 		autovacuum_vacuum_threshold=1000
-		fillfactor=70
+		fillfactor=45
 		vacuum_truncate=false`)
 	got := texts(t, db, `SELECT unnest(reloptions) FROM pg_class WHERE oid = 'outbox'::regclass ORDER BY 1`)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -79,7 +79,7 @@ func TestAStepPlannedWhileNothingWaited(t *testing.T) {
 	}
 	p := s.planBefore(t, func(conn *sqlx.Conn) error {
 		_, err := conn.ExecContext(t.Context(), `INSERT INTO outbox (destination, kind, run_id, attempt, seq)
-			SELECT 'events', 'wf2des', n::text, 1, 1 FROM generate_series(1, 3000) n`)
+			SELECT 'events', 'wf2des', '00' || n, 1, 1 FROM generate_series(1, 3000) n`)
 		if err == nil {
 			_, err = conn.ExecContext(t.Context(), `UPDATE code2wf SET status = '0', error_message = NULL`) // the step is taken once more
 		}

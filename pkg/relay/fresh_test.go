@@ -212,7 +212,7 @@ func TestWhatIsHandedOverDoesNotStarveTheOthers(t *testing.T) {
 		taken.take(slices.DeleteFunc(slices.Clone(jobs), func(j lifecycle.Job) bool { return j.Run.ID[0] == '-' }))
 		return make([]error, len(jobs))
 	})
-	parcels := make(chan store.Parcel[lifecycle.Job])
+	parcels := make(chan store.Parcel[lifecycle.Job], Batch)
 	lane.Fresh.Parcels = parcels
 	go func() {
 		for id := int64(-1); ; id-- {

@@ -110,12 +110,12 @@ func TestAParcelThatGrewOldUnderAClaimIsNotSent(t *testing.T) {
 	claims := 0
 	lane.Claim = func(context.Context, int, time.Duration) ([]store.Parcel[lifecycle.Job], error) {
 		if claims++; claims == 1 {
+			parcels <- parcel(-1, sending+100*time.Millisecond)
+			parcels <- parcel(-2, time.Hour)
 			<-time.After(200 * time.Millisecond)
 		}
 		return nil, nil
 	}
-	parcels <- parcel(-1, sending+100*time.Millisecond)
-	parcels <- parcel(-2, time.Hour)
 	run(t, lane)
 	eventually(t, "what is young has left", func() bool { return slices.Contains(taken.all(), "-2") })
 	if diff := cmp.Diff([]string{"-2"}, taken.all()); diff != "" {

@@ -62,7 +62,10 @@ func TestALaneHearsItsOwnProcess(t *testing.T) {
 	start := time.Now()
 	for i := range 10 {
 		w.create(t, 1)
-		waiting <- struct{}{}
+		select {
+		case waiting <- struct{}{}:
+		default: // the last token still lies there
+		}
 		eventually(t, "the job has left", func() bool { return len(taken.all()) == i+1 })
 	}
 	if took := time.Since(start); took > 5*Look {

@@ -1,8 +1,9 @@
 // Package relay carries the outbox to the world: claim under a lease, send, forget.
 //
 // The row comes first and the queue after (seed): what must be told is written in the row's own transaction, and a relay tells
-// it later, as often as it takes. What the relay's own process has written is handed to it by the store, already under a lease. A message may arrive twice, when a relay dies between sending and forgetting; it never
-// fails to arrive. What a destination will never take is set aside, so that it cannot hold up the others.
+// it later, as often as it takes. What the relay's own process has written is handed to it by the store, already under a lease. A message
+// may arrive twice, when a relay dies between sending and forgetting; it never fails to arrive. What a destination will never take is set
+// aside, so that it cannot hold up the others.
 package relay
 
 import (
@@ -22,13 +23,11 @@ const (
 	Batch = 250
 	// Look is how long a lane sleeps at most when nobody wakes it: NATS may lose every hint.
 	Look = time.Second
-	// breath is the time after a look in vain before a lane that is woken looks again: what waits may wait for something that is down.
-	breath = 250 * time.Millisecond
 	// gather is the time between two rounds of a lane, unless a full batch shows that many wait. What comes alone leaves at once; what comes
 	// in a stream leaves together, and what the lane saves is free for the requests whose runs it carries.
 	gather = 50 * time.Millisecond
-	// Lease is how long an entry that was claimed, or handed over, is nobody else's. After a crash its entries leave this much later, so it is short;
-	// sending must end well within it, so that only a relay that is frozen, or kept waiting by PostgreSQL, can be overtaken.
+	// Lease is how long an entry that was claimed, or handed over, is nobody else's. After a crash it leaves this much later, so it is
+	// short; sending must end well within it, so that only a relay that is frozen, or kept waiting by PostgreSQL, can be overtaken.
 	Lease, sending = 3 * time.Second, 2 * time.Second
 	// A failed entry waits longer each time, but never so long that a backlog outlives the fault by much.
 	firstWait, longestWait = 250 * time.Millisecond, 5 * time.Second
@@ -87,28 +86,6 @@ func (l Lane[T]) Run(ctx context.Context) error {
 		parcels = nil
 	}
 	return nil
-}
-
-// looking says when the outbox is looked at next. The zero looking: at once.
-type looking struct {
-	next    time.Time
-	soonest time.Time // a lane that is woken looks no sooner
-	again   bool      // the lane was woken: if the look finds nothing, an older entry of the same run may be on its way, so that one more is due
-}
-
-func (l *looking) woken() { l.next, l.again = l.soonest, true }
-
-// done is called after a look that began then: carried says that some of what it found has arrived, empty that it found nothing.
-func (l *looking) done(began time.Time, carried, empty bool) {
-	l.soonest = began.Add(breath)
-	switch {
-	case carried: // there may be more
-		l.next, l.soonest = began, began
-	case empty && l.again:
-		l.next, l.again = l.soonest, false
-	default:
-		l.next = began.Add(Look)
-	}
 }
 
 func (l Lane[T]) pause(ctx context.Context, length time.Duration) {

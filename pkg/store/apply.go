@@ -271,7 +271,7 @@ WITH step AS MATERIALIZED (
 			(step.effect, '', NULL, line.seq, effect_term))
 			AS message (destination, work, stage, seq, term),
 		LATERAL (SELECT CASE WHEN message.term > 0 AND NOT EXISTS (
-			SELECT FROM outbox older WHERE older.run_id = step.id AND older.state = 'pending'
+			SELECT FROM outbox older WHERE older.run_id = step.id AND older.settled_at IS NULL
 				AND older.destination IS NOT DISTINCT FROM message.destination OFFSET 0) THEN message.term ELSE 0 END AS term) AS free
 	WHERE applied AND destination IS NOT NULL AND (destination <> 'jobs' OR message.stage IS NOT NULL)
 	ORDER BY n

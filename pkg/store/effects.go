@@ -94,5 +94,5 @@ func (s *Store) announced(ctx context.Context, entries []claimed) (map[int64]ann
 // Skip lets go of an entry that need not be told any more; the cause is kept for the operator.
 func (s *Store) Skip(ctx context.Context, id int64, tries int, cause string) error {
 	return failed(ctx, "skip an entry", s.exec(ctx, `UPDATE outbox SET state = 'skipped', settled_at = now(), last_error = $3
-WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, legible(cause)))
+WHERE id = $1 AND tries = $2 AND settled_at IS NULL`, id, tries, legible(cause)))
 }

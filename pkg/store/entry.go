@@ -119,10 +119,6 @@ const selectEntries = `SELECT ` + entryColumns + ` FROM outbox
 WHERE state = ANY($1) AND ($2 = '' OR destination = $2) AND $4::text[] IS NULL
 ORDER BY id LIMIT $3`
 
-const selectEntriesOfRuns = `SELECT ` + entryColumns + ` FROM (
-	SELECT * FROM outbox WHERE state = 'pending' AND run_id = ANY($4)
-	UNION ALL
-	SELECT * FROM outbox WHERE state <> 'pending' AND run_id = ANY($4)
-) AS told
-WHERE state = ANY($1) AND ($2 = '' OR destination = $2)
+const selectEntriesOfRuns = `SELECT ` + entryColumns + ` FROM outbox
+WHERE run_id = ANY($4) AND state = ANY($1) AND ($2 = '' OR destination = $2)
 ORDER BY id LIMIT $3`

@@ -35,10 +35,10 @@ func TestOperatorsAndRetentionReadByIndexes(t *testing.T) {
 			{"deleted runs", selectDeleted, []string{"run_event_deleted_idx"}, []any{kind, 1, 200}},
 			{"skipped entries", deleteSkipped, []string{"outbox_skipped_idx", "wf2des_pkey", "code2wf_pkey", "outbox_pkey"}, []any{1, 200}},
 			{"ended runs", lockEnded[kind], []string{table + "_pkey"}, []any{ids, 1}},
-			{"what is kept", deleteKept[kind], []string{table + "_pkey", "outbox_run_idx", "run_event_pkey", "outbox_settled_run_idx"}, []any{ids}},
+			{"what is kept", deleteKept[kind], []string{table + "_pkey", "outbox_run_idx", "run_event_pkey"}, []any{ids}},
 			{"a survey", surveys[kind][false], []string{table + "_pkey"}, []any{ids, ids, 0, 0, "", "", 20}},
 			{"last lines", selectLastLines, []string{"run_event_pkey"}, []any{pq.Array(lifecycle.Kinds), ids}},
-			{"entries of runs", selectEntriesOfRuns, []string{"outbox_run_idx", "outbox_settled_run_idx"}, []any{every, "", 10, ids}},
+			{"entries of runs", selectEntriesOfRuns, []string{"outbox_run_idx"}, []any{every, "", 10, ids}},
 			{"entries", selectEntries, []string{"outbox_pkey"}, []any{every, "", 10, pq.Array([]string(nil))}},
 		} {
 			st, err := s.db.PreparexContext(t.Context(), `EXPLAIN `+c.query)

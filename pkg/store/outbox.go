@@ -138,14 +138,15 @@ func (s *Store) claim(ctx context.Context, destination, work string, limit int, 
 
 // claimDue claims what is due for a destination. An entry waits while an older one of the same run and destination is pending, so that a
 // run's messages leave in order. That question is put so that no index but the run's own can be of any use to it, and so that it is no
-// join (hence OFFSET 0): PostgreSQL, which may have seen the table empty when it planned, would think every way equally short. now()
-// rather than clock_timestamp(): it is constant within the statement.
+// join (hence OFFSET 0): PostgreSQL, which may have seen the table empty when it planned, would think every way equally short. For the same
+// reason "pending" is said as settled_at IS NULL wherever entries are found by something else than their lane: an index of what is pending
+// would offer itself. now() rather than clock_timestamp(): it is constant within the statement.
 const claimDue = `
 WITH due AS (
 	SELECT id FROM outbox
 	WHERE destination = $3 AND work = $4 AND state = 'pending' AND due_at <= now() AND NOT EXISTS (
 		SELECT FROM outbox older
-		WHERE older.run_id = outbox.run_id AND older.state = 'pending'
+		WHERE older.run_id = outbox.run_id AND older.settled_at IS NULL
 			AND older.destination IS NOT DISTINCT FROM outbox.destination AND older.id - outbox.id < 0
 		OFFSET 0)
 	ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -212,7 +213,7 @@ const retry = `
 WITH held AS MATERIALIZED (SELECT id FROM outbox WHERE id = ANY($1) ORDER BY id FOR UPDATE)
 UPDATE outbox SET due_at = now() + wait * interval '1 millisecond', last_error = cause
 FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[]) AS failed (id, tries, wait, cause) JOIN held USING (id)
-WHERE outbox.id = ANY($1) AND outbox.id = failed.id AND outbox.tries = failed.tries AND state = 'pending'`
+WHERE outbox.id = ANY($1) AND outbox.id = failed.id AND outbox.tries = failed.tries AND settled_at IS NULL`
 
 // legible is a cause as PostgreSQL takes it, whatever a destination has put into its error.
 func legible(cause string) string {
@@ -222,7 +223,7 @@ func legible(cause string) string {
 // SetAside takes an entry out of the way that can never be delivered. It stays for the operator; of a job, service status fails the run.
 func (s *Store) SetAside(ctx context.Context, id int64, tries int, cause string) error {
 	return failed(ctx, "set an entry aside", s.exec(ctx, `UPDATE outbox SET state = 'set_aside', settled_at = now(), last_error = $3
-WHERE id = $1 AND tries = $2 AND state = 'pending'`, id, tries, legible(cause)))
+WHERE id = $1 AND tries = $2 AND settled_at IS NULL`, id, tries, legible(cause)))
 }
 
 func (s *Store) skip(ctx context.Context, ids []int64) error {
@@ -230,7 +231,7 @@ func (s *Store) skip(ctx context.Context, ids []int64) error {
 		return nil
 	}
 	return failed(ctx, "skip unwanted jobs", s.exec(ctx, `UPDATE outbox SET state = 'skipped', settled_at = now()
-WHERE id = ANY($1) AND state = 'pending'`, pq.Array(ids)))
+WHERE id = ANY($1) AND settled_at IS NULL`, pq.Array(ids)))
 }
 
 // StrandedJob is a job that was set aside although its run still waits for it.

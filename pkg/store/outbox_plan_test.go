@@ -43,9 +43,7 @@ func TestAClaimLooksAtNothingElse(t *testing.T) {
 func TestAClaimPlannedWhileNothingWaited(t *testing.T) {
 	t.Parallel()
 	s := openSmall(t, 1)
-	if _, err := s.db.ExecContext(t.Context(), `VACUUM ANALYZE outbox`); err != nil {
-		t.Fatal(err)
-	}
+	s.emptyOutbox(t)
 	p := s.planBefore(t, func(conn *sqlx.Conn) error {
 		_, err := conn.ExecContext(t.Context(), `INSERT INTO outbox (destination, kind, run_id, attempt, seq)
 			SELECT 'events', 'wf2des', n::text, 1, 1 FROM generate_series(1, 3000) n`)
@@ -67,9 +65,7 @@ func TestAClaimPlannedWhileNothingWaited(t *testing.T) {
 func TestAStepPlannedWhileNothingWaited(t *testing.T) {
 	t.Parallel()
 	s := openSmall(t, 1)
-	if _, err := s.db.ExecContext(t.Context(), `VACUUM ANALYZE outbox`); err != nil {
-		t.Fatal(err)
-	}
+	s.emptyOutbox(t)
 	run, err := s.Create(t.Context(), Creation{By: lifecycle.Actor{Voice: lifecycle.User, Name: platform.UserPlugin}, Run: lifecycle.Run{
 		Ref: lifecycle.Ref{Kind: lifecycle.Code2WF, ID: uuid.NewV7().String()}, FigmaFileKey: "file", ScreenID: "screen", PageImportID: platform.PageImportID,
 		Tenant: lifecycle.Tenant{OrganizationID: platform.OrganizationID, ProjectID: platform.ProjectID},
@@ -87,6 +83,19 @@ func TestAStepPlannedWhileNothingWaited(t *testing.T) {
 	}, storeSteps[lifecycle.Code2WF], failing(t, run), `{`+run.ID+`}`)
 	if index, looked := p.of("older"); index != "outbox_run_idx" || looked < 1 || looked > 4 {
 		t.Errorf("for what is older, %d entries were looked at by %q", looked, index)
+	}
+}
+
+// emptyOutbox leaves the outbox as it is most of the time: much has gone through it, nothing is there, and PostgreSQL has taken note of that.
+func (s *Store) emptyOutbox(t *testing.T) {
+	t.Helper()
+	for _, statement := range []string{
+		`INSERT INTO outbox (destination, kind, run_id, attempt, seq) SELECT 'events', 'wf2des', n::text, 1, 1 FROM generate_series(1, 20000) n`,
+		`DELETE FROM outbox`, `VACUUM ANALYZE outbox`,
+	} {
+		if _, err := s.db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -111,6 +120,9 @@ func failing(t *testing.T, run lifecycle.Run) string {
 func (p planned) of(alias string) (index string, looked int) {
 	if p.Alias == alias && p.Index != "" {
 		return p.Index, p.Rows + p.Removed
+	}
+	if p.Alias == alias && p.Type == "Bitmap Heap Scan" {
+		return p.Plans[0].Index, p.Rows + p.Removed
 	}
 	for _, below := range p.Plans {
 		if index, looked = below.of(alias); index != "" {

@@ -79,7 +79,7 @@ ORDER BY run_id LIMIT $4`
 
 	selectDeleted = `SELECT run_id FROM run_event
 WHERE what = 'deleted' AND kind = $1 AND at < now() - $2 * interval '1 microsecond' AND NOT EXISTS (
-	SELECT FROM outbox WHERE state = 'pending' AND outbox.run_id = run_event.run_id)
+	SELECT FROM outbox WHERE settled_at IS NULL AND outbox.run_id = run_event.run_id)
 ORDER BY at LIMIT $3`
 
 	deleteSkipped = `
@@ -107,14 +107,14 @@ func deleteKeptOf(kind lifecycle.Kind) string {
 	return fmt.Sprintf(`
 WITH quiet AS MATERIALIZED (
 	SELECT id, deleted_at IS NOT NULL AS deleted FROM %[1]s WHERE id = ANY($1) AND NOT EXISTS (
-		SELECT FROM outbox WHERE state = 'pending' AND run_id = %[1]s.id)
+		SELECT FROM outbox WHERE settled_at IS NULL AND run_id = %[1]s.id)
 ), lines AS (
 	DELETE FROM run_event line USING quiet
 	WHERE line.kind = '%[1]s' AND line.run_id = ANY($1) AND line.run_id = quiet.id AND (deleted OR EXISTS (
 		SELECT FROM run_event newer WHERE newer.kind = '%[1]s' AND newer.run_id = line.run_id AND newer.seq > line.seq))
 	RETURNING 1
 ), entries AS (
-	DELETE FROM outbox USING quiet WHERE state <> 'pending' AND run_id = ANY($1) AND run_id = quiet.id RETURNING 1
+	DELETE FROM outbox USING quiet WHERE settled_at IS NOT NULL AND run_id = ANY($1) AND run_id = quiet.id RETURNING 1
 )
 SELECT (SELECT count(*) FROM lines) AS lines, (SELECT count(*) FROM entries) AS entries`, kind)
 }

@@ -15,16 +15,20 @@ import (
 func decide(t *testing.T, w *servicetest.World, documents string) (runs []lifecycle.Run, readyz string) {
 	t.Helper()
 	s := w.Start(t, run, w.Environment(t, map[string]string{"DOCUMENTDB_URL": documents}))
+	quickest := time.Hour
 	for _, decision := range []string{"confirm", "reject"} {
 		run := w.In(t, lifecycle.WF2Des, lifecycle.AwaitingConfirm)
-		began := time.Now()
 		for range 2 { // the designer presses twice
+			began := time.Now()
 			reply := s.Send(t, "POST", servicetest.Path(run, 1)+"/confirm", w.Owner, `{"decision":"`+decision+`","attempt":1}`)
-			if took := time.Since(began); reply.Status != http.StatusOK || took > time.Second {
-				t.Errorf("%s: %d %s after %s", decision, reply.Status, reply.Body, took)
+			if quickest = min(quickest, time.Since(began)); reply.Status != http.StatusOK {
+				t.Errorf("%s: %d %s", decision, reply.Status, reply.Body)
 			}
 		}
 		runs = append(runs, run)
+	}
+	if quickest >= time.Second { // whoever waited for the store would wait each time until it is given up
+		t.Errorf("the quickest answer took %s", quickest)
 	}
 	response, err := http.Get(s.Ops + "/readyz?verbose")
 	if err != nil {

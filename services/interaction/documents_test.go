@@ -18,11 +18,14 @@ func decide(t *testing.T, w *servicetest.World, documents string) (runs []lifecy
 	quickest := time.Hour
 	for _, decision := range []string{"confirm", "reject"} {
 		run := w.In(t, lifecycle.WF2Des, lifecycle.AwaitingConfirm)
-		for range 2 { // the designer presses twice
+		for press := range 2 { // the designer presses twice
 			began := time.Now()
 			reply := s.Send(t, "POST", servicetest.Path(run, 1)+"/confirm", w.Owner, `{"decision":"`+decision+`","attempt":1}`)
-			if quickest = min(quickest, time.Since(began)); reply.Status != http.StatusOK {
+			if reply.Status != http.StatusOK {
 				t.Errorf("%s: %d %s", decision, reply.Status, reply.Body)
+			}
+			if press == 0 {
+				quickest = min(quickest, time.Since(began))
 			}
 		}
 		runs = append(runs, run)

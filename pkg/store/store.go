@@ -86,6 +86,8 @@ func Connect(dsn string, o Options) (*sqlx.DB, error) {
 		// Every statement has its index and one plan. Without the second setting a plan made while a table was small would go on
 		// reading all of it when it has grown.
 		"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off",
+		// Statements are short. What a guess makes look long would be compiled each time, for a hundred milliseconds.
+		"jit": "off",
 	} {
 		if !q.Has(name) {
 			q.Set(name, value)

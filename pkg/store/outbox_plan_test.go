@@ -131,3 +131,12 @@ func (p planned) of(alias string) (index string, looked int) {
 	}
 	return "", 0
 }
+
+// Catches a statement that PostgreSQL compiles before each execution because it guesses it to be long: a hundred milliseconds for a step.
+func TestNothingIsCompiled(t *testing.T) {
+	t.Parallel()
+	var jit string
+	if err := openSmall(t, 1).db.GetContext(t.Context(), &jit, `SHOW jit`); err != nil || jit != "off" {
+		t.Errorf("jit is %q, %v", jit, err)
+	}
+}

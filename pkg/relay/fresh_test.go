@@ -46,9 +46,7 @@ func TestWhatIsHandedOverLeavesAtOnce(t *testing.T) {
 		t.Errorf("ten jobs took %v", took)
 	}
 	eventually(t, "the outbox is empty", func() bool { return len(w.outbox(t, "jobs")) == 0 })
-	if diff := cmp.Diff(ids, taken.all()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	taken.must(t, ids)
 }
 
 // Catches a lane that is not told by its own process what it has to claim, and sleeps on.
@@ -111,9 +109,7 @@ func TestAnOldParcelIsClaimedInstead(t *testing.T) {
 	run(t, lane)
 	ids := w.create(t, 3)
 	eventually(t, "the jobs have left", func() bool { return len(taken.all()) >= 3 })
-	if diff := cmp.Diff(ids, taken.all()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	taken.must(t, ids)
 }
 
 // Catches a parcel that grows old while PostgreSQL keeps the lane waiting with a claim, and is sent all the same.
@@ -210,9 +206,7 @@ func TestARelayThatStopsSendsWhatItWasHanded(t *testing.T) {
 		close(arrived)
 	}()
 	stop()
-	if diff := cmp.Diff(ids, taken.all()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	taken.must(t, ids)
 	if left := w.outbox(t, "jobs"); len(left) != 0 {
 		t.Errorf("%d are left", len(left))
 	}

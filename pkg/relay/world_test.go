@@ -14,6 +14,7 @@ import (
 	"framerun.dev/pkg/lifecycle"
 	"framerun.dev/pkg/store"
 	"framerun.dev/pkg/store/storetest"
+	"github.com/google/go-cmp/cmp"
 	"github.com/jmoiron/sqlx"
 )
 
@@ -122,6 +123,14 @@ func (b *basket) all() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string(nil), b.took...)
+}
+
+// must says that it took just these, in their order.
+func (b *basket) must(t *testing.T, ids []string) {
+	t.Helper()
+	if diff := cmp.Diff(ids, b.all()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func (w *world) jobs(s Sender[lifecycle.Job]) Lane[lifecycle.Job] {

@@ -157,9 +157,9 @@ WITH due AS (
 )
 SELECT id, tries, kind, run_id, attempt, stage, traceparent FROM leased, ` + asynchronously + ` ORDER BY id`
 
-// asynchronously lets a statement that joins it commit without waiting for the disk. Should PostgreSQL crash in that moment, a lease or the
-// news that an entry has arrived is forgotten, and it is sent again, as it may be after any crash; of several entries of one run all of them, in
-// their order.
+// asynchronously lets a statement that joins it, and is a transaction by itself, commit without waiting for the disk. Should PostgreSQL
+// crash in that moment, a lease or the news that an entry has arrived is forgotten, and it is sent again, as it may be after any crash; of
+// several entries of one run all of them, in their order.
 const asynchronously = `(SELECT set_config('synchronous_commit', 'off', true)) AS asynchronously`
 
 // runsOf reads the runs that the entries speak of, deleted or not, and tells which of them it cannot read.

@@ -51,7 +51,7 @@ func Open(dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, patience: o.StatementTimeout + time.Second/2, effects: o.Effects}
+	s := &Store{db: db, patience: o.StatementTimeout + time.Second/2, effects: o.Effects, fresh: fresh{jobs: map[string]*handover[lifecycle.Job]{}}}
 	if o.Alone {
 		s.alone = o.Pool
 	}
@@ -108,7 +108,6 @@ func Connect(dsn string, o Options) (*sqlx.DB, error) {
 
 // gather sets up the groups in which runs are stored, changed and read together, one for each kind.
 func (s *Store) gather() {
-	s.fresh.jobs = map[string]*handover[lifecycle.Job]{}
 	s.creates = map[lifecycle.Kind]*group[Creation, lifecycle.Run]{}
 	s.applies = map[lifecycle.Kind]*group[lifecycle.Command, Applied]{}
 	s.reads = map[lifecycle.Kind]*group[wish, lifecycle.Run]{}

@@ -140,7 +140,7 @@ func (b *bench) tables(ctx context.Context, all []table) error {
 
 // writing is the writing part: everything that changes rows, and the relay.
 func writing(ctx context.Context, b *bench) error {
-	river, err := b.house.startRiver(ctx)
+	river, err := b.house.startRiver(ctx, "beside")
 	if err != nil {
 		return err
 	}

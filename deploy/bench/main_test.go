@@ -97,7 +97,7 @@ func TestEverySideDoesItsWork(t *testing.T) {
 
 func sidesWork(t *testing.T) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
-		river, err := b.house.startRiver(ctx)
+		river, err := b.house.startRiver(ctx, "beside")
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func sidesWork(t *testing.T) func(context.Context, *bench) error {
 
 // sides is how many there are beside the suite, at peerAt connections: pgbench's, and those that need no pgbench.
 var sides = map[string][2]int{
-	"Create a wf2des run: POST, fresh nodes":      {3, 3},
+	"Create a wf2des run: POST, fresh nodes":      {3, 4},
 	"Create a code2wf run: POST":                  {3, 0},
 	"Complete a run: the worker's signed webhook": {3, 1},
 	"Confirm a run":                               {3, 0},

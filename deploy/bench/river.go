@@ -17,8 +17,8 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// peer is River, the job queue on PostgreSQL that a Go team would pick, in a database of its own on the same server. It runs inside this
-// program, without HTTP, and stores one job where the suite stores run, timeline, job and event.
+// peer is River, the job queue on PostgreSQL that a Go team would pick, with its tables in the database beside the suite's. It runs inside
+// this program, without HTTP.
 type peer struct {
 	pool   *pgxpool.Pool
 	client *river.Client[pgx.Tx]
@@ -27,14 +27,7 @@ type peer struct {
 // riverPool is where River was quickest of 8, 16, 32 and 64 connections, about.
 const riverPool = 16
 
-func (h *house) startRiver(ctx context.Context) (*peer, error) {
-	const database = "river"
-	if err := h.command(ctx, `DROP DATABASE IF EXISTS `+database); err != nil {
-		return nil, err
-	}
-	if err := h.command(ctx, `CREATE DATABASE `+database); err != nil {
-		return nil, err
-	}
+func (h *house) startRiver(ctx context.Context, database string) (*peer, error) {
 	c, err := pgxpool.ParseConfig(h.server.URL(database))
 	if err != nil {
 		return nil, fmt.Errorf("bench: river: %w", err)
@@ -89,19 +82,63 @@ func jobOf(n int64) job {
 		FigmaFileKey: rows.FileKey(n), WFNodeID: fmt.Sprintf("9:%d", n), ScreenID: "Sign in", Prompt: rows.Prompt}
 }
 
+// event holds what the public feed would be told of a new run.
+type event struct {
+	Subject, Type  string
+	Sequence       int
+	OrganizationID int64
+}
+
+// Kind implements river.JobArgs.
+func (event) Kind() string { return "event" }
+
 // insertTx is a transaction a job: BEGIN, InsertTx, COMMIT.
 func (p *peer) insertTx() contender {
 	return p.inserting("River, InsertTx", 1, func(ctx context.Context, first, _ int) error {
-		tx, err := p.pool.Begin(ctx)
-		if err != nil {
+		return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+			_, err := p.client.InsertTx(ctx, tx, jobOf(int64(first)), nil)
 			return err
-		}
-		defer tx.Rollback(ctx)
-		if _, err := p.client.InsertTx(ctx, tx, jobOf(int64(first)), nil); err != nil {
-			return err
-		}
-		return tx.Commit(ctx)
+		})
 	})
+}
+
+// insertRun is how a team would write a run that keeps runs and timelines in the suite's tables and leaves to River what the outbox does: the
+// row, its line, job and event in one transaction.
+func (p *peer) insertRun(s *suite) contender {
+	var base int64
+	var count int
+	who := p.inserting("River, run + line + InsertManyTx(2)", 1, func(ctx context.Context, i, _ int) error {
+		return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error { return p.run(ctx, tx, jobOf(base+int64(i))) })
+	})
+	empty := who.prepare
+	who.prepare = func(ctx context.Context, n int) error {
+		base, count = s.take(n), n
+		return empty(ctx, n)
+	}
+	who.stored = func(ctx context.Context) (int, error) {
+		var jobs int
+		if err := p.pool.QueryRow(ctx, `SELECT count(*) FROM river_job`).Scan(&jobs); err != nil {
+			return 0, err
+		}
+		runs, err := rows.Count(ctx, s.beside, "wf2des", base, count, `EXISTS (SELECT FROM run_event WHERE kind = 'wf2des' AND run_id = wf2des.id)`)
+		return min(runs, jobs/2), err
+	}
+	return who
+}
+
+func (p *peer) run(ctx context.Context, tx pgx.Tx, j job) error {
+	if _, err := tx.Exec(ctx, `INSERT INTO wf2des (id, organization_id, project_id, figma_file_key, wf_node_id, screen_id, prompt, status, phase,
+	trigger_surface, created_by, updated_by) VALUES ($1, $2, $3, $4, $5, $6, $7, '0', '0', '1', 'bench-user-000', 'bench-user-000')`,
+		j.JobID, j.OrganizationID, j.ProjectID, j.FigmaFileKey, j.WFNodeID, j.ScreenID, j.Prompt); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO run_event (kind, run_id, seq, what, outcome, actor_kind, actor, to_state, attempt, version, at)
+VALUES ('wf2des', $1, 1, 'created', 'applied', 'user', 'bench-user-000', 'parsing', 1, now(), now())`, j.JobID); err != nil {
+		return err
+	}
+	_, err := p.client.InsertManyTx(ctx, tx, []river.InsertManyParams{{Args: j},
+		{Args: event{Subject: "wf2des/" + j.JobID, Type: "run.framerun.wf2des.created", Sequence: 1, OrganizationID: j.OrganizationID}}})
+	return err
 }
 
 // manyAtOnce is how many jobs InsertMany is given at once.

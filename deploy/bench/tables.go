@@ -23,7 +23,7 @@ func writingTables(river *peer) []table {
 				return all, nil
 			}
 			alone, err := s.without(ctx, func(s *suite) contender { return s.create(lifecycle.WF2Des) })
-			return append(all, river.insertTx(), river.insertMany(), alone), err
+			return append(all, river.insertRun(s), river.insertTx(), river.insertMany(), alone), err
 		}},
 		{"Create a code2wf run: POST", func(_ context.Context, s *suite, _ int) ([]contender, error) {
 			return s.against(s.create(lifecycle.Code2WF), creating(lifecycle.Code2WF)...), nil

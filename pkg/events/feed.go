@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"framerun.dev/pkg/lifecycle"
@@ -58,9 +57,12 @@ type Feed struct {
 	ready bool // the stream is known to exist; only Send touches it, and one lane calls Send
 }
 
+// forgotten is how long the client remembers an event that nobody acknowledges; whoever sends it waits for a shorter time.
+const forgotten = 5 * time.Second
+
 // Feed returns the publisher of the public feed on this bus.
 func (b *Bus) Feed() (*Feed, error) {
-	js, err := jetstream.New(b.conn)
+	js, err := jetstream.New(b.conn, jetstream.WithPublishAsyncTimeout(forgotten))
 	if err != nil {
 		return nil, fmt.Errorf("events: JetStream: %w", err)
 	}
@@ -76,11 +78,15 @@ func (f *Feed) Send(ctx context.Context, loads []lifecycle.Announcement) []error
 		}
 		return errs
 	}
-	var publishing sync.WaitGroup
+	acks := make([]jetstream.PubAckFuture, len(loads))
 	for i, load := range loads {
-		publishing.Go(func() { errs[i] = f.publish(ctx, load) })
+		acks[i], errs[i] = f.publish(load)
 	}
-	publishing.Wait()
+	for i, ack := range acks {
+		if errs[i] == nil {
+			errs[i] = stored(ctx, ack)
+		}
+	}
 	if slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, jetstream.ErrNoStreamResponse) }) {
 		f.ready = false // the stream is gone, with its server's disk perhaps: the next Send makes it again
 	}
@@ -106,11 +112,12 @@ func (f *Feed) ensureStream(ctx context.Context) error {
 	return nil
 }
 
-func (f *Feed) publish(ctx context.Context, load lifecycle.Announcement) error {
+// publish sends an event on its way, in the order in which it is called.
+func (f *Feed) publish(load lifecycle.Announcement) (jetstream.PubAckFuture, error) {
 	event := cloudEvent(load)
 	body, err := json.Marshal(event)
 	if err != nil {
-		return fmt.Errorf("events: %s: %w: %w", event.ID, lifecycle.ErrUndeliverable, err)
+		return nil, fmt.Errorf("events: %s: %w: %w", event.ID, lifecycle.ErrUndeliverable, err)
 	}
 	msg := &nats.Msg{Subject: Public(load.Event), Data: body, Header: nats.Header{
 		jetstream.MsgIDHeader: {event.ID}, "Content-Type": {"application/cloudevents+json"},
@@ -118,10 +125,24 @@ func (f *Feed) publish(ctx context.Context, load lifecycle.Announcement) error {
 	if event.Traceparent != "" {
 		msg.Header["traceparent"] = []string{event.Traceparent} // NATS header names are case-sensitive; W3C writes it in lower case
 	}
-	if _, err := f.js.PublishMsg(ctx, msg); err != nil {
-		return fmt.Errorf("events: publish %s: %w", event.ID, err)
+	ack, err := f.js.PublishMsgAsync(msg)
+	if err != nil {
+		return nil, fmt.Errorf("events: publish %s: %w", event.ID, err)
 	}
-	return nil
+	return ack, nil
+}
+
+// stored waits for JetStream's word that it has the event.
+func stored(ctx context.Context, ack jetstream.PubAckFuture) error {
+	var err error
+	select {
+	case <-ack.Ok():
+		return nil
+	case err = <-ack.Err():
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return fmt.Errorf("events: publish %s: %w", ack.Msg().Header.Get(jetstream.MsgIDHeader), err)
 }
 
 func cloudEvent(load lifecycle.Announcement) CloudEvent {

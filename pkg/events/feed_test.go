@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"encoding/json/v2"
+	"errors"
 	"regexp"
 	"slices"
 	"testing"
@@ -275,6 +276,37 @@ func TestALostStreamIsMadeAgain(t *testing.T) {
 	}
 	if errs := send(t, f, created(2), created(3)); errs[0] == nil || errs[1] == nil {
 		t.Fatalf("told to no stream: %v", errs)
+	}
+	mustSend(t, f, created(2), created(3))
+	if m := kept(t, f); len(m) != 2 {
+		t.Errorf("the new stream has %d events, want 2", len(m))
+	}
+}
+
+// Catches a lane that waits for ever, or counts as told what nobody has kept, when what hears the events does not answer.
+func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	f := newFeed(t, newNerve(t).start(t).connect(t))
+	mustSend(t, f, created(1))
+	if err := f.js.DeleteStream(t.Context(), Stream); err != nil {
+		t.Fatal(err)
+	}
+	deaf, err := f.js.Conn().SubscribeSync(FeedSubjects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	for i, err := range f.Send(ctx, []lifecycle.Announcement{created(2), created(3)}) {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("event %d: %v, want %v", i, err, context.DeadlineExceeded)
+		}
+	}
+	if err := deaf.Unsubscribe(); err != nil {
+		t.Fatal(err)
+	}
+	if errs := send(t, f, created(2)); errs[0] == nil {
+		t.Error("told to no stream")
 	}
 	mustSend(t, f, created(2), created(3))
 	if m := kept(t, f); len(m) != 2 {

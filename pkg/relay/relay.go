@@ -25,7 +25,7 @@ const (
 	Look = time.Second
 	// gather is the time between two rounds of a lane, unless a full batch shows that many wait. What comes alone leaves at once; what comes
 	// in a stream leaves together, and what the lane saves is free for the requests whose runs it carries.
-	gather = 50 * time.Millisecond
+	gather = 10 * time.Millisecond
 	// Lease is how long an entry that was claimed, or handed over, is nobody else's. After a crash it leaves this much later, so it is
 	// short; sending must end well within it, so that only a relay that is frozen, or kept waiting by PostgreSQL, can be overtaken.
 	Lease, sending = 3 * time.Second, 2 * time.Second

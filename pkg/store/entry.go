@@ -119,6 +119,7 @@ const selectEntries = `SELECT ` + entryColumns + ` FROM outbox
 WHERE state = ANY($1) AND ($2 = '' OR destination = $2) AND $4::text[] IS NULL
 ORDER BY id LIMIT $3`
 
+// The order is no index's, lest the few entries of some runs be looked for among all.
 const selectEntriesOfRuns = `SELECT ` + entryColumns + ` FROM outbox
 WHERE run_id = ANY($4) AND state = ANY($1) AND ($2 = '' OR destination = $2)
-ORDER BY id LIMIT $3`
+ORDER BY id + 0 LIMIT $3`

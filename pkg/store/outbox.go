@@ -113,12 +113,14 @@ func (a announced) announcement() (lifecycle.Announcement, error) {
 	return lifecycle.Announcement{Event: event, Tenant: lifecycle.Tenant{OrganizationID: a.OrganizationID, ProjectID: a.ProjectID}}, nil
 }
 
-const selectAnnouncements = `SELECT ` + lineColumns + `, outbox.id, organization_id, project_id
-FROM outbox JOIN run_event USING (kind, run_id, seq), LATERAL (
+// The entries are read before anything is joined to them: an order that a join might like would lead through the entries of all runs.
+const selectAnnouncements = `
+WITH told AS MATERIALIZED (SELECT id, kind, run_id, seq FROM outbox WHERE id = ANY($1))
+SELECT ` + lineColumns + `, told.id, organization_id, project_id
+FROM told JOIN run_event USING (kind, run_id, seq), LATERAL (
 	SELECT organization_id, project_id FROM wf2des WHERE kind = 'wf2des' AND wf2des.id = run_id
 	UNION ALL
-	SELECT organization_id, project_id FROM code2wf WHERE kind = 'code2wf' AND code2wf.id = run_id) AS tenant
-WHERE outbox.id = ANY($1)`
+	SELECT organization_id, project_id FROM code2wf WHERE kind = 'code2wf' AND code2wf.id = run_id) AS tenant`
 
 type claimed struct {
 	ID          int64          `db:"id"`

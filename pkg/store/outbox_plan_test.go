@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json/v2"
+	"strings"
 	"testing"
 	"time"
 	"uuid"
@@ -83,6 +84,45 @@ func TestAStepPlannedWhileNothingWaited(t *testing.T) {
 	}, storeSteps[lifecycle.Code2WF], failing(t, run), `{`+run.ID+`}`)
 	if index, looked := p.of("older"); index != "outbox_run_idx" || looked < 1 || looked > 4 {
 		t.Errorf("for what is older, %d entries were looked at by %q", looked, index)
+	}
+}
+
+// Catches what reads all that waits, once or for every run, because nothing waited when it was planned: what is told of a claimed batch,
+// what retention asks before it lets go, and what an operator asks of a run.
+func TestTheRestPlannedWhileNothingWaited(t *testing.T) {
+	t.Parallel()
+	s := openSmall(t, 1)
+	s.emptyOutbox(t)
+	for _, statement := range []string{
+		`SET session_replication_role = replica`, history[lifecycle.Code2WF], `RESET session_replication_role`,
+		`INSERT INTO run_event (kind, run_id, seq, what, outcome, actor_kind, actor, to_state, attempt, version, at)
+			SELECT 'code2wf', lpad(n::text, 36, '0'), 1, 'deleted', 'applied', 'user', 'x', 'completed', 1, now(), now() - interval '1 day'
+			FROM generate_series(1, 20000) n`,
+		`ANALYZE run_event, code2wf`,
+	} {
+		if _, err := s.db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		about, query, index string
+		most                int
+		args                []any
+	}{
+		{"what is told", selectAnnouncements, "outbox_pkey", 2, []any{`{1,2}`}},
+		{"deleted runs", selectDeleted, "outbox_run_idx", 1, []any{lifecycle.Code2WF, 1, 200}},
+		{"entries of a run", selectEntriesOfRuns, "outbox_run_idx", 1, []any{`{pending}`, "", 10, `{` + strings.Repeat("0", 31) + `02999}`}},
+		{"what is kept", deleteKept[lifecycle.Code2WF], "outbox_run_idx", 1, []any{`{` + strings.Repeat("0", 31) + `29999}`}},
+	} {
+		p := s.planBefore(t, func(conn *sqlx.Conn) error {
+			_, err := conn.ExecContext(t.Context(), `INSERT INTO outbox (id, destination, kind, run_id, attempt, seq) OVERRIDING SYSTEM VALUE
+				SELECT n, 'events', 'code2wf', lpad(n::text, 36, '0'), 1, 1 FROM generate_series(1, 3000) n`)
+			return err
+		}, c.query, c.args...)
+		if index, looked := p.of("outbox"); index != c.index || looked > c.most {
+			t.Errorf("%s: %d entries were looked at by %q", c.about, looked, index)
+		}
+		s.emptyOutbox(t)
 	}
 }
 

@@ -77,9 +77,10 @@ WHERE kind = $1 AND seq = 1 AND run_id > $2 AND run_id < (SELECT substr(hex, 1, 
 	lpad(to_hex((1000 * extract(epoch FROM now() - $3 * interval '1 microsecond'))::bigint), 12, '0') AS hex) AS made)
 ORDER BY run_id LIMIT $4`
 
+	// What a run has still to tell is looked up run by run (hence OFFSET 0), as in claimDue.
 	selectDeleted = `SELECT run_id FROM run_event
 WHERE what = 'deleted' AND kind = $1 AND at < now() - $2 * interval '1 microsecond' AND NOT EXISTS (
-	SELECT FROM outbox WHERE settled_at IS NULL AND outbox.run_id = run_event.run_id)
+	SELECT FROM outbox WHERE settled_at IS NULL AND outbox.run_id = run_event.run_id OFFSET 0)
 ORDER BY at LIMIT $3`
 
 	deleteSkipped = `
@@ -107,7 +108,7 @@ func deleteKeptOf(kind lifecycle.Kind) string {
 	return fmt.Sprintf(`
 WITH quiet AS MATERIALIZED (
 	SELECT id, deleted_at IS NOT NULL AS deleted FROM %[1]s WHERE id = ANY($1) AND NOT EXISTS (
-		SELECT FROM outbox WHERE settled_at IS NULL AND run_id = %[1]s.id)
+		SELECT FROM outbox WHERE settled_at IS NULL AND run_id = %[1]s.id OFFSET 0)
 ), lines AS (
 	DELETE FROM run_event line USING quiet
 	WHERE line.kind = '%[1]s' AND line.run_id = ANY($1) AND line.run_id = quiet.id AND (deleted OR EXISTS (

@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"encoding/json/v2"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -87,9 +86,8 @@ func (f *Feed) Send(ctx context.Context, loads []lifecycle.Announcement) []error
 			errs[i] = stored(ctx, ack)
 		}
 	}
-	if slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, jetstream.ErrNoStreamResponse) }) {
-		f.ready = false // the stream is gone, with its server's disk perhaps: the next Send makes it again
-	}
+	// Whatever went wrong, the stream may be gone, with its server's disk perhaps: the next Send looks before it tells anything.
+	f.ready = !slices.ContainsFunc(errs, func(err error) bool { return err != nil })
 	return errs
 }
 

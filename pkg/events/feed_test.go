@@ -283,7 +283,8 @@ func TestALostStreamIsMadeAgain(t *testing.T) {
 	}
 }
 
-// Catches a lane that waits for ever, or counts as told what nobody has kept, when what hears the events does not answer.
+// Catches a lane that waits for ever, counts as told what nobody has kept, or does not make a lost stream again, because somebody else hears
+// the events, and does not answer.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, newNerve(t).start(t).connect(t))
@@ -291,8 +292,7 @@ func TestNobodyAnswers(t *testing.T) {
 	if err := f.js.DeleteStream(t.Context(), Stream); err != nil {
 		t.Fatal(err)
 	}
-	deaf, err := f.js.Conn().SubscribeSync(FeedSubjects)
-	if err != nil {
+	if _, err := f.js.Conn().SubscribeSync(FeedSubjects); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -301,12 +301,6 @@ func TestNobodyAnswers(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("event %d: %v, want %v", i, err, context.DeadlineExceeded)
 		}
-	}
-	if err := deaf.Unsubscribe(); err != nil {
-		t.Fatal(err)
-	}
-	if errs := send(t, f, created(2)); errs[0] == nil {
-		t.Error("told to no stream")
 	}
 	mustSend(t, f, created(2), created(3))
 	if m := kept(t, f); len(m) != 2 {

@@ -22,8 +22,8 @@ const (
 // stores its command itself. Callers that come when there is none wait, and as soon as there is room again, the first of them is called to
 // lead and takes all the others along in its batch. So a batch is as large as the crowd, nobody ever waits for a timer, and nobody works
 // for others longer than one batch takes. There is room for a few batches of one beside each other, which is quicker while callers are few;
-// beside a larger one only for a second one, when those who wait are many. Commands of one key go one after the other, in the order of
-// their coming, for they would only wait for each other's row.
+// beside a larger one only when those who wait are many: for a second one, or for a few of one if the others cannot come along. Commands of
+// one key go one after the other, in the order of their coming, for they would only wait for each other's row.
 //
 // A larger batch is carried on behalf of all its members: no caller's deadline or disconnect ends it. A batch of one ends with its
 // caller. Either ends when its leader has been here for as long as patience lasts, and so does waiting.
@@ -138,7 +138,7 @@ func (g *group[C, R]) room() bool {
 	case 0:
 		return g.flights < max(singlesMost, g.alone)
 	case 1:
-		return g.flights <= singlesMost && len(g.waiting) >= enough // who may all wait for one row
+		return g.flights <= singlesMost && len(g.waiting) >= enough // for those who wait may all wait for one row
 	}
 	return false
 }

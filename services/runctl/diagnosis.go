@@ -14,7 +14,7 @@ const (
 	forNobody   wait = "nothing"        // it has ended
 	forDesigner wait = "designer"       // it is the designer's turn
 	forWorker   wait = "worker"         // a worker has been sent the job
-	forRelay    wait = "relay"          // the job has not been tried yet
+	forRelay    wait = "relay"          // the job has not left the outbox, and no try of it is known to have failed
 	forQueue    wait = "queue"          // SQS did not take the job, and is tried again
 	forOperator wait = "operator"       // the job was set aside
 	jobSkipped  wait = "job_never_left" // the job was skipped although the run waits for it

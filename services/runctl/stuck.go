@@ -20,7 +20,7 @@ func (stuckCommand) Help() string {
 
     designer         to confirm or reject what was parsed
     worker           a worker was sent the job and has not answered
-    relay            the job is in the outbox and has not been tried: is service intake running?
+    relay            the job is still in the outbox, and nothing was said against it: is service intake running?
     queue            SQS does not take the job; it is tried again and again by itself
     operator         the job can never be delivered and was set aside
     job_never_left   somebody skipped the job, and the run waits for it still

@@ -66,18 +66,15 @@ func (l Lane[T]) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		began := time.Now()
 		arrived := l.carry(ctx, l.handed(parcels))
+		parcels = nil
 		if !began.Before(look.next) {
 			claimed := l.claim(ctx)
 			found := l.carry(ctx, claimed)
 			look.done(began, found > 0, len(claimed) == 0)
 			arrived += found
 		}
-		parcels = nil
-		if arrived >= l.Most { // more wait
-			continue
-		}
-		l.pause(ctx, gather-time.Since(began))
-		if arrived == 0 || time.Now().Before(look.next) {
+		if arrived < l.Most { // otherwise more wait
+			l.pause(ctx, gather-time.Since(began))
 			parcels = l.rest(ctx, &look)
 		}
 	}

@@ -112,7 +112,7 @@ func TestAnOldParcelIsClaimedInstead(t *testing.T) {
 	taken.must(t, ids)
 }
 
-// Catches a parcel that grows old while PostgreSQL keeps the lane waiting with a claim, and is sent all the same.
+// Catches a parcel that grows old while PostgreSQL keeps the lane waiting with a claim, be it handed or claimed, and is sent all the same.
 func TestAParcelThatGrewOldUnderAClaimIsNotSent(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -122,16 +122,19 @@ func TestAParcelThatGrewOldUnderAClaimIsNotSent(t *testing.T) {
 	lane.Fresh.Parcels = parcels
 	claims := 0
 	lane.Claim = func(context.Context, int, time.Duration) ([]store.Parcel[lifecycle.Job], error) {
-		if claims++; claims == 1 {
-			parcels <- parcel(-1, sending+100*time.Millisecond)
-			parcels <- parcel(-2, time.Hour)
-			<-time.After(200 * time.Millisecond)
+		if claims++; claims > 1 {
+			return nil, nil
 		}
-		return nil, nil
+		const old, young = sending + 100*time.Millisecond, time.Hour
+		parcels <- parcel(-1, old)
+		parcels <- parcel(-2, young)
+		claimed := []store.Parcel[lifecycle.Job]{parcel(-3, old), parcel(-4, young)}
+		<-time.After(200 * time.Millisecond)
+		return claimed, nil
 	}
 	run(t, lane)
 	eventually(t, "what is young has left", func() bool { return slices.Contains(taken.all(), "-2") })
-	if diff := cmp.Diff([]string{"-2"}, taken.all()); diff != "" {
+	if diff := cmp.Diff([]string{"-4", "-2"}, taken.all()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -65,11 +65,11 @@ func (l Lane[T]) Run(ctx context.Context) error {
 	var look looking
 	for ctx.Err() == nil {
 		began := time.Now()
-		arrived := l.carry(ctx, l.handed(parcels))
+		arrived := l.carry(ctx, inTime(l.handed(parcels)))
 		parcels = nil
 		if !began.Before(look.next) {
 			claimed := l.claim(ctx)
-			found := l.carry(ctx, claimed)
+			found := l.carry(ctx, inTime(claimed))
 			look.done(began, found > 0, len(claimed) == 0)
 			arrived += found
 		}
@@ -79,7 +79,7 @@ func (l Lane[T]) Run(ctx context.Context) error {
 		}
 	}
 	for len(parcels)+len(l.Fresh.Parcels) > 0 {
-		l.carry(ctx, l.handed(parcels))
+		l.carry(ctx, inTime(l.handed(parcels)))
 		parcels = nil
 	}
 	return nil
@@ -107,12 +107,16 @@ func (l Lane[T]) rest(ctx context.Context, look *looking) []store.Parcel[T] {
 	return nil
 }
 
-// handed adds to parcels what was handed over meanwhile, up to a batch. What has waited for so long that sending it might outlast its
-// lease is left alone: it will be claimed.
+// handed adds to parcels what was handed over meanwhile, up to a batch.
 func (l Lane[T]) handed(parcels []store.Parcel[T]) []store.Parcel[T] {
 	for len(parcels) < l.Most && len(l.Fresh.Parcels) > 0 { // nobody else takes from there
 		parcels = append(parcels, <-l.Fresh.Parcels)
 	}
+	return parcels
+}
+
+// inTime leaves alone what has waited for so long that sending it might outlast its lease: it will be claimed.
+func inTime[T any](parcels []store.Parcel[T]) []store.Parcel[T] {
 	return slices.DeleteFunc(parcels, func(p store.Parcel[T]) bool { return time.Until(p.Until) < sending })
 }
 

@@ -58,7 +58,7 @@ func (s *Store) ClaimDesigns(ctx context.Context, limit int, lease time.Duration
 	}
 	parcels := make([]Parcel[lifecycle.Landing], len(claimed))
 	for i, c := range claimed {
-		parcels[i] = Parcel[lifecycle.Landing]{ID: c.ID, Tries: c.Tries}
+		parcels[i] = Parcel[lifecycle.Landing]{ID: c.ID, Tries: c.Tries, Until: c.until}
 		parcels[i].Load, parcels[i].Broken = landing(runs[c.RunID], completed[c.ID])
 		parcels[i].Broken = errors.Join(unreadable[c.RunID], parcels[i].Broken)
 	}

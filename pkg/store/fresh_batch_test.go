@@ -60,7 +60,7 @@ func (w *world) mustAddUp(t *testing.T, l lanes, stored []lifecycle.Run) {
 		t.Errorf("%q had to be claimed", now.kinds())
 	}
 	w.endLeases(t)
-	if diff := cmp.Diff(handed.again(), w.claimed(t)); diff != "" {
+	if diff := cmp.Diff(handed.again(), w.claimed(t), whenever); diff != "" {
 		t.Errorf("(-handed over +claimed after the lease):\n%s", diff)
 	}
 	must(t, w.Sent(t.Context(), handed.ids()))

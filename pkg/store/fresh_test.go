@@ -112,17 +112,20 @@ func (m mail) again() mail {
 func againOf[T any](parcels []store.Parcel[T]) []store.Parcel[T] {
 	parcels = slices.SortedFunc(slices.Values(parcels), func(a, b store.Parcel[T]) int { return int(a.ID - b.ID) })
 	for i := range parcels {
-		parcels[i].Tries, parcels[i].Until = parcels[i].Tries+1, time.Time{}
+		parcels[i].Tries++
 	}
 	return parcels
 }
 
-// mustBeLeased fails unless the mail was handed over with a first lease that began between two moments.
-func (m mail) mustBeLeased(t *testing.T, from, to time.Time) {
+// whenever is for comparing mail of different leases.
+var whenever = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Until" }, cmp.Ignore())
+
+// mustBeLeased fails unless this is the mail's lease of that number, and began between two moments.
+func (m mail) mustBeLeased(t *testing.T, number int, from, to time.Time) {
 	t.Helper()
 	leased := func(tries int, until time.Time) {
-		if tries != 1 || until.Before(from.Add(lease)) || until.After(to.Add(lease)) {
-			t.Errorf("handed over with the tries %d, until %v; want 1, and a minute after %v to %v", tries, until, from, to)
+		if tries != number || until.Before(from.Add(lease)) || until.After(to.Add(lease)) {
+			t.Errorf("leased with the tries %d, until %v; want %d, and a minute after %v to %v", tries, until, number, from, to)
 		}
 	}
 	for _, p := range m.Jobs {
@@ -205,11 +208,13 @@ func TestWhatIsHandedOverIsWhatAClaimWouldGive(t *testing.T) {
 				if handed.kinds() != step.handed || waiting != step.waiting || now.kinds() != step.waiting {
 					t.Fatalf("%s: handed over %q, told to claim %q, claimed %q; want %q, %q", step.verb, handed.kinds(), waiting, now.kinds(), step.handed, step.waiting)
 				}
-				handed.mustBeLeased(t, from, time.Now())
+				handed.mustBeLeased(t, 1, from, time.Now())
 				must(t, w.Sent(t.Context(), now.ids()))
 				w.endLeases(t)
+				from = time.Now()
 				later := w.claimed(t)
-				if diff := cmp.Diff(handed.again(), later); diff != "" {
+				later.mustBeLeased(t, 2, from, time.Now())
+				if diff := cmp.Diff(handed.again(), later, whenever); diff != "" {
 					t.Errorf("%s (-handed over +claimed after the lease):\n%s", step.verb, diff)
 				}
 				must(t, w.Sent(t.Context(), later.ids()))

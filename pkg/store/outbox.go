@@ -19,7 +19,7 @@ type Parcel[T any] struct {
 	Load   T
 	Broken error // why there is no load; lifecycle.ErrUndeliverable if there never will be
 
-	Until time.Time // the end of the lease of what was handed over (see Fresh); zero for what was claimed
+	Until time.Time // the lease does not end sooner
 }
 
 // ClaimJobs leases up to limit jobs of one kind of work (lifecycle.Run's Work) that are due, oldest first and per run in order. Jobs
@@ -60,12 +60,12 @@ func wanted(entries []claimed, runs map[string]lifecycle.Run, unreadable map[str
 		run, ok := runs[c.RunID]
 		switch err := unreadable[c.RunID]; {
 		case err != nil:
-			parcels = append(parcels, Parcel[lifecycle.Job]{ID: c.ID, Tries: c.Tries, Broken: err})
+			parcels = append(parcels, Parcel[lifecycle.Job]{ID: c.ID, Tries: c.Tries, Until: c.until, Broken: err})
 		case !ok || run.Ended() || run.Attempt != c.Attempt:
 			unwanted = append(unwanted, c.ID)
 		default:
 			job := lifecycle.Job{Run: run, Stage: lifecycle.Stage(text(c.Stage)), Attempt: c.Attempt, Traceparent: text(c.Traceparent)}
-			parcels = append(parcels, Parcel[lifecycle.Job]{ID: c.ID, Tries: c.Tries, Load: job})
+			parcels = append(parcels, Parcel[lifecycle.Job]{ID: c.ID, Tries: c.Tries, Until: c.until, Load: job})
 		}
 	}
 	return parcels, unwanted
@@ -87,7 +87,7 @@ func (s *Store) claimAnnouncements(ctx context.Context, destination string, limi
 	}
 	parcels := make([]Parcel[lifecycle.Announcement], len(claimed))
 	for i, c := range claimed {
-		parcels[i] = Parcel[lifecycle.Announcement]{ID: c.ID, Tries: c.Tries}
+		parcels[i] = Parcel[lifecycle.Announcement]{ID: c.ID, Tries: c.Tries, Until: c.until}
 		parcels[i].Load, parcels[i].Broken = loads[c.ID].announcement()
 	}
 	return parcels, nil
@@ -130,11 +130,16 @@ type claimed struct {
 	Attempt     int            `db:"attempt"`
 	Stage       *string        `db:"stage"`
 	Traceparent *string        `db:"traceparent"`
+	until       time.Time
 }
 
 func (s *Store) claim(ctx context.Context, destination, work string, limit int, lease time.Duration) ([]claimed, error) {
+	until := time.Now().Add(lease)
 	var entries []claimed
 	err := s.many(ctx, &entries, claimDue, limit, lease.Milliseconds(), destination, work)
+	for i := range entries {
+		entries[i].until = until
+	}
 	return entries, failed(ctx, "claim the outbox", err)
 }
 

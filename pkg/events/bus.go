@@ -13,15 +13,20 @@ import (
 
 // Bus tells and hears hints. Telling never blocks and never fails the caller: a hint that is lost costs a second, not a result.
 type Bus struct {
-	conn *nats.Conn
-	log  *slog.Logger
+	conn  *nats.Conn
+	log   *slog.Logger
+	hints hints
 }
+
+// unread is how long a server may leave unread what is written to it before the connection counts as lost. The client's own bound is a
+// minute, in which it does not even notice that its pings stay unanswered. A lane's sending must be able to outlast it.
+const unread = time.Second
 
 // Connect returns a bus for the NATS servers at url. A server that is down now is tried again for ever in the background.
 func Connect(url, service string, log *slog.Logger) (*Bus, error) {
 	conn, err := nats.Connect(url, nats.Name("framerun-"+service),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, time.Second),
-		nats.ReconnectBufSize(1<<20), nats.Timeout(2*time.Second), nats.PingInterval(5*time.Second),
+		nats.ReconnectBufSize(1<<20), nats.Timeout(2*time.Second), nats.PingInterval(5*time.Second), nats.FlusherTimeout(unread),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				log.Warn("NATS connection lost; hints are lost until it is back", "error", err)
@@ -32,7 +37,9 @@ func Connect(url, service string, log *slog.Logger) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("events: connect to NATS: %w", err)
 	}
-	return &Bus{conn, log}, nil
+	b := &Bus{conn, log, newHints()}
+	go b.hints.pass(conn, log)
+	return b, nil
 }
 
 // complain logs what NATS reports, one report at a time. In a flood that would be a report for nearly each message that is heard.
@@ -54,6 +61,7 @@ func complain(log *slog.Logger) nats.ErrHandler {
 
 // Close flushes what was told and hangs up.
 func (b *Bus) Close() {
+	b.hints.close()
 	if b.conn.IsConnected() {
 		b.conn.FlushTimeout(time.Second)
 	}
@@ -154,7 +162,7 @@ func (b *Bus) hear(subject string, heard nats.MsgHandler) error {
 }
 
 func (b *Bus) publish(subject string, body []byte) {
-	if err := b.conn.Publish(subject, body); err != nil {
-		b.log.Debug("hint lost", "subject", subject, "error", err)
+	if !b.hints.add(subject, body) {
+		b.log.Debug("hint lost", "subject", subject, "error", "too many wait")
 	}
 }

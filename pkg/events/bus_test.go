@@ -87,6 +87,7 @@ func TestStrandedBecomesOneToken(t *testing.T) {
 		t.Errorf("1000 words while nobody looked became %d", tokens)
 	}
 	b.TellWake()
+	eventually(t, "it has left", func() bool { return len(b.hints.waiting) == 0 })
 	settled(t, b)
 	if len(stranded) != 0 {
 		t.Error("a wake of the outbox woke whoever waits for stranded jobs")

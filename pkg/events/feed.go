@@ -79,7 +79,9 @@ func (f *Feed) Send(ctx context.Context, loads []lifecycle.Announcement) []error
 	}
 	acks := make([]jetstream.PubAckFuture, len(loads))
 	for i, load := range loads {
-		acks[i], errs[i] = f.publish(load)
+		if errs[i] = ctx.Err(); errs[i] == nil { // the client itself may wait for a server that does not read
+			acks[i], errs[i] = f.publish(load)
+		}
 	}
 	for i, ack := range acks {
 		if errs[i] == nil {

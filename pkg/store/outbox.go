@@ -113,14 +113,17 @@ func (a announced) announcement() (lifecycle.Announcement, error) {
 	return lifecycle.Announcement{Event: event, Tenant: lifecycle.Tenant{OrganizationID: a.OrganizationID, ProjectID: a.ProjectID}}, nil
 }
 
-// The entries are read before anything is joined to them: an order that a join might like would lead through the entries of all runs.
+// The entries are read first and by their key, and their lines one by one (hence OFFSET 0): as one join PostgreSQL, which may have seen the
+// tables empty when it planned, would walk the whole outbox, or the whole timeline once for each entry.
 const selectAnnouncements = `
 WITH told AS MATERIALIZED (SELECT id, kind, run_id, seq FROM outbox WHERE id = ANY($1))
-SELECT ` + lineColumns + `, told.id, organization_id, project_id
-FROM told JOIN run_event USING (kind, run_id, seq), LATERAL (
-	SELECT organization_id, project_id FROM wf2des WHERE kind = 'wf2des' AND wf2des.id = run_id
+SELECT line.*, told.id, organization_id, project_id
+FROM told, LATERAL (
+	SELECT ` + lineColumns + ` FROM run_event
+	WHERE run_event.kind = told.kind AND run_event.run_id = told.run_id AND run_event.seq = told.seq OFFSET 0) AS line, LATERAL (
+	SELECT organization_id, project_id FROM wf2des WHERE told.kind = 'wf2des' AND wf2des.id = told.run_id
 	UNION ALL
-	SELECT organization_id, project_id FROM code2wf WHERE kind = 'code2wf' AND code2wf.id = run_id) AS tenant`
+	SELECT organization_id, project_id FROM code2wf WHERE told.kind = 'code2wf' AND code2wf.id = told.run_id) AS tenant`
 
 type claimed struct {
 	ID          int64          `db:"id"`

@@ -238,7 +238,8 @@ var storeSteps = map[lifecycle.Kind]string{
 
 // stepsOf stores steps: the guarded rows, a timeline line for each step whether it was applied or came too late, and for the applied
 // ones the job and the effect if there is one, and the public event. It answers with a row for each line. The ids, which stand in the steps
-// too, are given once more so that the rows are found by their index, whatever is guessed about the number of steps. An entry is born under a
+// too, are given once more so that the rows are found by their index, whatever is guessed about the number of steps; and no index on the status offers
+// itself, as it would where the tables were empty when PostgreSQL planned (hence IS NOT DISTINCT FROM). An entry is born under a
 // lease only if nothing older of its run waits for the same destination, for a run's messages leave in order (asked as in claimDue).
 func stepsOf(kind lifecycle.Kind, alsoSet, alsoWhere string) string {
 	return fmt.Sprintf(`
@@ -254,7 +255,8 @@ WITH step AS MATERIALIZED (
 		error_message = step.error_message, materialized_at = step.materialized_at, updated_at = step.updated_at,
 		updated_by = step.updated_by, deleted_at = step.deleted_at, deleted_by = step.deleted_by%[2]s
 	FROM step
-	WHERE step.applied AND run.id = ANY($2) AND run.id = step.id AND run.attempt = step.was_attempt AND run.status = step.was_status%[3]s
+	WHERE step.applied AND run.id = ANY($2) AND run.id = step.id AND run.attempt = step.was_attempt
+		AND run.status IS NOT DISTINCT FROM step.was_status%[3]s
 	RETURNING run.id
 ), line AS (
 	INSERT INTO run_event (kind, run_id, seq, what, outcome, actor_kind, actor, from_state, to_state, attempt, version, at, data, traceparent)

@@ -201,7 +201,7 @@ func TestNoConnectionToBeHad(t *testing.T) {
 // A failover: the store talks to a standby, which then becomes the primary. Catches refusals of a read-only server that show as bugs.
 func TestStandbyIsPromoted(t *testing.T) {
 	t.Parallel()
-	cfg := localpg.Config{Dir: t.TempDir()}
+	cfg := localpg.Config{Dir: dataDir(t)}
 	primary, err := localpg.Start(t.Context(), cfg)
 	must(t, err)
 	t.Cleanup(func() { primary.Stop() })
@@ -374,7 +374,7 @@ func TestInsertCut(t *testing.T) {
 // Catches a server that is down for a moment and stays down for the store, a caller who is told more than is known, and a lost run.
 func TestServerStopsAndComesBack(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := dataDir(t)
 	server, err := localpg.Start(t.Context(), localpg.Config{Dir: dir})
 	must(t, err)
 	t.Cleanup(func() { server.Stop() })
@@ -490,4 +490,14 @@ func TestServerFallsSilent(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the call took %s", took)
 	}
+}
+
+// dataDir is a folder for a server's data that its user may enter even if root runs the tests, which t.TempDir is not.
+func dataDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "store-test-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	return dir
 }

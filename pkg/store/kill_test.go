@@ -21,7 +21,7 @@ import (
 // Catches a batch of which somebody is told that it is stored although it is lost, or told of a bug, when the server goes away under it.
 func TestServerStopsUnderACrowd(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := dataDir(t)
 	server, err := localpg.Start(t.Context(), localpg.Config{Dir: dir})
 	must(t, err)
 	t.Cleanup(func() { server.Stop() })

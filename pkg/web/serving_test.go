@@ -26,6 +26,7 @@ const patience = 10 * time.Second
 type site struct {
 	address string
 	url     string
+	client  *http.Transport // its own: a connection kept from another site that had the same port is dead
 	metrics *prometheus.Registry
 	log     *logLines
 }
@@ -33,7 +34,7 @@ type site struct {
 // serve starts a site that ends with the test.
 func serve(t *testing.T, rt http.Handler, o web.Options) *site {
 	t.Helper()
-	s := &site{metrics: prometheus.NewRegistry(), log: &logLines{}}
+	s := &site{client: &http.Transport{}, metrics: prometheus.NewRegistry(), log: &logLines{}}
 	o.Service, o.Metrics = "test", s.metrics
 	o.Logger = slog.New(slog.NewJSONHandler(s.log, nil))
 	server := &http.Server{Handler: web.Wrap(rt, o), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
@@ -41,7 +42,7 @@ func serve(t *testing.T, rt http.Handler, o web.Options) *site {
 	s.address, s.url = l.Addr().String(), "http://"+l.Addr().String()
 	done := make(chan struct{})
 	go func() { _ = server.Serve(l); close(done) }()
-	t.Cleanup(func() { _ = server.Close(); <-done })
+	t.Cleanup(func() { s.client.CloseIdleConnections(); _ = server.Close(); <-done })
 	return s
 }
 
@@ -115,7 +116,7 @@ func (s *site) send(t *testing.T, method, path, body string, header ...string) a
 
 func (s *site) do(t *testing.T, req *http.Request) answer {
 	t.Helper()
-	resp, err := http.DefaultTransport.RoundTrip(req)
+	resp, err := s.client.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}

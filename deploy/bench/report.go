@@ -55,6 +55,8 @@ func (r report) waited(w waited) {
 // rate keeps three digits.
 func rate(perSecond float64) string {
 	switch {
+	case perSecond >= 1_000_000:
+		return fmt.Sprintf("%d,%03d,000", int(perSecond)/1_000_000, int(perSecond)/1000%1000)
 	case perSecond >= 1000:
 		return fmt.Sprintf("%d,%03d", int(perSecond)/1000, int(perSecond)%1000/10*10)
 	case perSecond >= 100:

@@ -70,7 +70,7 @@ func (l Lane[T]) Run(ctx context.Context) error {
 		if !began.Before(look.next) {
 			claimed := l.claim(ctx)
 			found := l.carry(ctx, inTime(claimed))
-			look.done(began, found > 0, len(claimed) == 0)
+			look.done(began, len(claimed), l.Most, found)
 			arrived += found
 		}
 		if arrived < l.Most { // otherwise more wait

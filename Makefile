@@ -35,7 +35,7 @@ check: tools ## vet, staticcheck, formatting, every module alone, tidy and sync 
 		|| { echo "'go work sync' has changed go.mod files: commit them"; exit 1; }
 
 build: tools ## build the services and the local stack into .bin
-	@test -x .bin/local || echo "building for the first time: a minute or three"
+	@test -x .bin/local || echo "building for the first time: a minute or three" >&2
 	@go build -o .bin/ $(SERVICES) ./deploy/local ./migrations/migrate
 
 documentdb: ## build the stand-in for DocumentDB into .bin

@@ -23,7 +23,7 @@ var usage = `usage: bench quick | reading | writing | growth | all | profile <op
   all        all three as Markdown, in about forty minutes
   profile    a CPU profile of the service that does the operation: ` + profiledNames() + `
 
-environment: PORT_BASE (18000), ROUNDS, CLIENTS (64 alone, say)
+environment: PORT_BASE (18000), ROUNDS, CLIENTS (64 alone, say; quick has its own)
 `
 
 func main() {

@@ -35,7 +35,7 @@ const bucket = "framerun-artifacts"
 // gone.
 func (s *Stack) startPostgres(ctx context.Context) error {
 	if url := s.config.DatabaseURL; url != "" {
-		s.say("using the database that DATABASE_URL names, for service query with the same rights as for the others")
+		s.say("using the database that was given, for service query with the same rights as for the others")
 		s.address.Postgres, s.reader = url, url
 		return migrate(ctx, url)
 	}

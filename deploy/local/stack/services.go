@@ -81,12 +81,14 @@ func (s *Stack) stopServices() error {
 	return errors.Join(errs...)
 }
 
-// environment is a process's whole configuration: nothing is inherited, so that the stack behaves alike on every machine.
+// environment is a process's whole configuration: nothing is inherited but what somebody may want to try on all services at once, so that the
+// stack behaves alike on every machine.
 func (s *Stack) environment(process string) []string {
 	a, name, i := s.address, serviceOf(process), place(process)
 	env := map[string]string{
 		"LISTEN": s.ports.address(servicePorts + i), "OPS_LISTEN": s.ports.address(opsPorts + i),
-		"DATABASE_URL": a.Postgres, "NATS_URL": a.NATS, "LOG_LEVEL": os.Getenv("LOG_LEVEL"),
+		"DATABASE_URL": a.Postgres, "NATS_URL": a.NATS,
+		"LOG_LEVEL": os.Getenv("LOG_LEVEL"), "GROUP_COMMIT": os.Getenv("GROUP_COMMIT"),
 	}
 	people := map[string]string{
 		"COGNITO_ISSUER": a.Issuer, "COGNITO_CLIENTS": PluginClient + "=plugin," + APIClient + "=api",

@@ -79,9 +79,7 @@ func (f *Feed) Send(ctx context.Context, loads []lifecycle.Announcement) []error
 	}
 	acks := make([]jetstream.PubAckFuture, len(loads))
 	for i, load := range loads {
-		if errs[i] = ctx.Err(); errs[i] == nil { // the client itself may wait for a server that does not read
-			acks[i], errs[i] = f.publish(load)
-		}
+		acks[i], errs[i] = f.publish(ctx, load)
 	}
 	for i, ack := range acks {
 		if errs[i] == nil {
@@ -112,9 +110,13 @@ func (f *Feed) ensureStream(ctx context.Context) error {
 	return nil
 }
 
-// publish sends an event on its way, in the order in which it is called.
-func (f *Feed) publish(load lifecycle.Announcement) (jetstream.PubAckFuture, error) {
+// publish sends an event on its way, in the order in which it is called, unless ctx has ended while the client waited for a server that does
+// not read.
+func (f *Feed) publish(ctx context.Context, load lifecycle.Announcement) (jetstream.PubAckFuture, error) {
 	event := cloudEvent(load)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("events: publish %s: %w", event.ID, err)
+	}
 	body, err := json.Marshal(event)
 	if err != nil {
 		return nil, fmt.Errorf("events: %s: %w: %w", event.ID, lifecycle.ErrUndeliverable, err)

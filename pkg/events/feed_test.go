@@ -266,14 +266,21 @@ func TestServerDownThenBack(t *testing.T) {
 	}
 }
 
-// Catches a feed that tells nobody for ever after its stream was lost.
-func TestALostStreamIsMadeAgain(t *testing.T) {
-	t.Parallel()
+// newFeedThatLostItsStream has told one event, which is gone.
+func newFeedThatLostItsStream(t *testing.T) *Feed {
+	t.Helper()
 	f := newFeed(t, newNerve(t).start(t).connect(t))
 	mustSend(t, f, created(1))
 	if err := f.js.DeleteStream(t.Context(), Stream); err != nil {
 		t.Fatal(err)
 	}
+	return f
+}
+
+// Catches a feed that tells nobody for ever after its stream was lost.
+func TestALostStreamIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	f := newFeedThatLostItsStream(t)
 	if errs := send(t, f, created(2), created(3)); errs[0] == nil || errs[1] == nil {
 		t.Fatalf("told to no stream: %v", errs)
 	}
@@ -287,11 +294,7 @@ func TestALostStreamIsMadeAgain(t *testing.T) {
 // the events, and does not answer.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	f := newFeed(t, newNerve(t).start(t).connect(t))
-	mustSend(t, f, created(1))
-	if err := f.js.DeleteStream(t.Context(), Stream); err != nil {
-		t.Fatal(err)
-	}
+	f := newFeedThatLostItsStream(t)
 	if _, err := f.js.Conn().SubscribeSync(FeedSubjects); err != nil {
 		t.Fatal(err)
 	}
